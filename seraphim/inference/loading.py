@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seraphim.errors import ModelError
 from seraphim.game import Game
+from seraphim.game.features import features_of
 from seraphim.inference import jax, litert, openvino, tensorflow
 from seraphim.inference.interface import LARGEST_BATCH, Precision, Runtime
 from seraphim.network import safety, saved_model
@@ -38,7 +39,7 @@ def load_inference(
         runtime: `auto` is TensorFlow where it sees a GPU, else JAX where it sees one, else LiteRT for an mlp in small
             batches, else OpenVINO.
         precision: of the arithmetic in JAX, in TensorFlow on a GPU, and in OpenVINO on processors that have it; else it
-            is float32.
+            is float32. Games of chance are always computed in float32: their moves differ by less than bfloat16 rounds.
         threads: processor threads of OpenVINO and LiteRT.
         batch: how many positions will be evaluated at a time, for `auto`: 1 where a person waits for each of them, the
             number of concurrent games in self-play.
@@ -56,6 +57,8 @@ def load_inference(
     reason = ""
     if runtime == "auto":
         runtime, reason = _choose(snapshot, batch, trust)
+    if features_of(game).chances is not None:
+        precision = "float32"
     compiled = precision if runtime == "tensorflow" and tensorflow.sees_gpu() else None
     load: dict[Runtime, Callable[[], Inference]] = {
         "openvino": lambda: openvino.OpenVinoModel(snapshot, game, precision, threads),

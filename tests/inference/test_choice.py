@@ -160,3 +160,8 @@ def test_a_gpu_that_is_hidden_from_a_process_is_not_looked_for(
     else:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert tensorflow.gpu_is_likely() == likely
+
+
+def test_games_of_chance_are_never_rounded() -> None:
+    pig = ModelFolder(ROOT, "pig").champion().path
+    assert " in float32 on " in load_inference(pig, load_game("pig"), "jax", "bfloat16").description
