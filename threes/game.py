@@ -24,9 +24,9 @@ SETTINGS: dict[str, Any] = {
         "concurrent_games": 512,
         "games_per_generation": 2000,
         "readouts_growth_steps": 0,
-        "random_plies": 6,
+        "random_plies": 10,
     },
-    "training": {"batch_size": 1024, "max_window": 300_000},
+    "training": {"batch_size": 1024, "samples_per_position": 8.0, "max_window": 300_000},
 }
 
 

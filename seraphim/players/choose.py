@@ -71,8 +71,17 @@ _PURE_CPUCT = 2.0  # of pure MCTS; from 2 to 8 it makes little difference in con
 def search_player(
     game: Game, inferences: Sequence[Inference], options: SearchOptions, tree_policy: TreePolicy | None = None
 ) -> Choose:
-    """Return the player that plays the best action of `search_positions`."""
-    return lambda states: search_positions(game, inferences, options, states, tree_policy).best
+    """Return the player that plays the best action of `search_positions`; a move without a choice needs no search."""
+
+    def choose(states: Array) -> Array:
+        legal = game.legal(states)
+        actions: Array = legal.argmax(axis=1)
+        free = legal.sum(axis=1) != 1
+        if free.any():
+            actions[free] = search_positions(game, inferences, options, states[free], tree_policy).best
+        return actions
+
+    return choose
 
 
 def search_positions(

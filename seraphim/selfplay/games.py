@@ -24,6 +24,9 @@ from seraphim.search.tree import check_room
 # Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
 _BEGUN_TOGETHER = 0.05  # the same of slots that wait for a game, as long openings take many steps
+FORCED_READOUTS = 8
+"""Most where chance follows without a choice, as before dice roll: enough for the value that is recorded."""
+
 PURPOSES = range(4)
 """What a ply draws random numbers for: the noise at the root, the choice of the move, the opening, and its length."""
 
@@ -157,8 +160,15 @@ class SelfPlay:
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
-        numbers, plies = slots.numbers[trees], slots.plies[trees]
-        self.search.begin(trees, slots.states[trees], self._streams(numbers, plies, _NOISE))
+        states = slots.states[trees]
+        keys = self._streams(slots.numbers[trees], slots.plies[trees], _NOISE)
+        forced = np.zeros(len(trees), np.bool_)
+        if self._features.chances is not None:
+            forced = self._game.legal(states).sum(axis=1) == 1
+        for chosen, most in ((~forced, self.search.options.readouts), (forced, FORCED_READOUTS)):
+            if chosen.any():
+                readouts = min(self.search.options.readouts, most)
+                self.search.begin(trees[chosen], states[chosen], keys[chosen], readouts)
 
     def _streams(self, numbers: Array, plies: Array, purpose: int) -> Array:
         return ply_streams(self._stream, numbers, plies, purpose)

@@ -16,7 +16,7 @@ from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, decode, encode_games
 from seraphim.search import naive
 from seraphim.search.search import Search
-from seraphim.selfplay.games import PURPOSES, SelfPlay, ply_streams
+from seraphim.selfplay.games import FORCED_READOUTS, PURPOSES, SelfPlay, ply_streams
 from seraphim.training.averaging import averaged
 from seraphim.training.targets import to_targets
 from twenty48.game import Twenty48
@@ -120,7 +120,9 @@ def test_what_is_recorded_is_what_naive_searches_find_that_go_on_below_moves_and
         for place, state in enumerate(record.states):
             if root is None:
                 root = first_root(game, network, record, place)
-            root = naive.search(game, network, state, options, root)
+            forced = game.legal(state[None]).sum() == 1
+            readouts = FORCED_READOUTS if forced else options.readouts
+            root = naive.search(game, network, state, replace(options, readouts=readouts), root)
             policy = np.zeros(game.num_actions)
             for edge, weight in naive.policy_of(root, options).items():
                 policy[edge.action] = weight
