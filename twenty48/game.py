@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import CHANCE, EMPTY, Array, Board, Symmetries
+from seraphim.game import EMPTY, Array, Board, Symmetries
 from seraphim.game.grid import LETTERS, move_cells
 from twenty48 import rules
 from twenty48.rules import MOST, tile
@@ -65,7 +65,7 @@ class Twenty48:
         return rules.legal(states, self.rows, self.columns)
 
     def to_play(self, states: Array) -> Array:
-        return np.where(states[:, 1] > 0, CHANCE, 0).astype(np.int8)
+        return rules.to_play(states)
 
     def chances(self, states: Array) -> Array:
         return rules.chances(states, self.cells)
@@ -76,11 +76,10 @@ class Twenty48:
         return f"{LETTERS[cell % self.columns]}{cell // self.columns + 1}={2 << outcome % 2}"
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        ended = (states[:, 1] == 0) & ~self.legal(states).any(axis=1)
-        return ended, np.where(ended[:, None], self.banked(states), np.float32(0))
+        return rules.outcome(states, self.rows, self.columns, self.points)
 
     def banked(self, states: Array) -> Array:
-        return (states[:, 2:] / self.points).astype(np.float32)
+        return rules.banked(states, self.points)
 
     def score(self, state: Array) -> float:
         """Return the score."""

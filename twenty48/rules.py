@@ -8,7 +8,7 @@ edge first. Tiles of 2^15 merge no more, since the next power does not fit into 
 
 import numpy as np
 
-from seraphim.game import Array
+from seraphim.game import CHANCE, Array
 from seraphim.jit import kernel
 
 BITS = 4
@@ -75,6 +75,50 @@ def legal(states: Array, rows: int, columns: int) -> Array:
         if states[row, 1] == 0:
             for action in range(4):
                 found[row, action] = slide(states[row, 0], action, rows, columns)[0] != states[row, 0]
+    return found
+
+
+@kernel
+def to_play(states: Array) -> Array:
+    """Return 0, or CHANCE where a tile is added."""
+    players = np.zeros(len(states), np.int8)
+    for row in range(len(states)):
+        if states[row, 1] > 0:
+            players[row] = CHANCE
+    return players
+
+
+@kernel
+def outcome(states: Array, rows: int, columns: int, points: float) -> tuple[Array, Array]:
+    """Return which games are over, where the player moves and no tile does, and their results, float32 [B, 1]."""
+    ended = np.zeros(len(states), np.bool_)
+    results = np.zeros((len(states), 1), np.float32)
+    for row in range(len(states)):
+        if states[row, 1] == 0 and _is_stuck(states[row, 0], rows, columns):
+            ended[row], results[row, 0] = True, states[row, 2] / points
+    return ended, results
+
+
+@kernel
+def _is_stuck(board: int, rows: int, columns: int) -> bool:
+    # Whether no cell is empty, and no two tiles beside each other merge.
+    for cell in range(rows * columns):
+        power = tile(board, cell)
+        if power == 0:
+            return False
+        if power < MOST and (cell + 1) % columns and power == tile(board, cell + 1):
+            return False
+        if power < MOST and cell + columns < rows * columns and power == tile(board, cell + columns):
+            return False
+    return True
+
+
+@kernel
+def banked(states: Array, points: float) -> Array:
+    """Return the scores as results, float32 [B, 1]."""
+    found = np.empty((len(states), 1), np.float32)
+    for row in range(len(states)):
+        found[row, 0] = states[row, 2] / points
     return found
 
 
