@@ -101,7 +101,9 @@ def outcome(states: Array, rows: int, columns: int, points: float) -> tuple[Arra
 
 @kernel
 def _is_stuck(board: int, rows: int, columns: int) -> bool:
-    # Whether no cell is empty, and no two tiles beside each other merge.
+    # Whether no tile has an empty cell or one that it merges with beside it.
+    if board == 0:
+        return True
     for cell in range(rows * columns):
         power = tile(board, cell)
         if power == 0:
