@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-GAMES = "connectfour", "cube", "hex", "othello", "pig", "threes", "tictactoe", "twenty48"
+GAMES = "backgammon", "connectfour", "cube", "hex", "othello", "pig", "threes", "tictactoe", "twenty48"
 OWN = ("seraphim", *GAMES, "benchmarks", "_installed")
 DEVELOPERS = ("dev", "docs", "bench")  # extras
 

@@ -21,7 +21,9 @@ from seraphim.__main__ import COMMANDS
 from seraphim.storage.models import ModelFolder
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("seraphim", "connectfour", "cube", "hex", "othello", "pig", "threes", "tictactoe", "twenty48")
+PACKAGES = (
+    *("seraphim", "backgammon", "connectfour", "cube", "hex", "othello", "pig", "threes", "tictactoe", "twenty48"),
+)
 MODELS = ("connectfour", "hex", "othello", "pig", "threes", "tictactoe", "twenty48-2x3")
 # All that the build reads.
 FILES = ("setup.py", "setup.cfg", "pyproject.toml", "MANIFEST.in", "LICENSE", "package.json", "docs/install.md")
