@@ -1,4 +1,6 @@
-"""Pig, a race of two players to 100 points with one die.
+"""Pig as people see it, and the options that learn it well; the rules themselves are in `pig.rules`.
+
+A race of two players to 100 points with one die.
 
 In a turn a player rolls as often as they like. A 1 ends the turn without points; otherwise the sum is theirs when they
 hold. Who holds 100 points or more wins. (Neller and Presser, "Optimal Play of the Dice Game Pig", 2004.)
@@ -8,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from pig import rules
+from pig.rules import PLAYER, ROLL, SIDES, TURN
 from seraphim.errors import GameError
-from seraphim.game import CHANCE, EMPTY, Array, Board, Symmetries, identity_symmetry
-
-ROLL, HOLD = 0, 1
-SIDES = 6
-_TURN, _PLAYER, _ROLLS = 2, 3, 4  # words of a state; the first two are the points of the players
+from seraphim.game import EMPTY, Array, Board, Symmetries, identity_symmetry
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
@@ -45,41 +45,26 @@ class Pig:
         return np.zeros((batch, self.state_words), np.int64)
 
     def step(self, states: Array, actions: Array) -> Array:
-        after, rows, rolled = states.copy(), np.arange(len(states)), states[:, _ROLLS] == 1
-        players = states[:, _PLAYER]
-        holds, ones = ~rolled & (actions == HOLD), rolled & (actions == 0)
-        after[rows[holds], players[holds]] += states[holds, _TURN]
-        after[:, _TURN] = np.where(rolled, states[:, _TURN] + actions + 1, states[:, _TURN])
-        after[:, _ROLLS] = ~rolled & (actions == ROLL)
-        after[holds | ones, _TURN] = 0
-        after[holds | ones, _PLAYER] = 1 - players[holds | ones]
-        return after
+        return rules.step(states, actions)
 
     def legal(self, states: Array) -> Array:
-        own = np.take_along_axis(states, states[:, [_PLAYER]], axis=1)[:, 0]
-        legal = np.stack([own + states[:, _TURN] < self.target, states[:, _TURN] > 0], axis=1)
-        return legal & ((states[:, _ROLLS] == 0) & ~self.outcome(states)[0])[:, None]
+        return rules.legal(states, self.target)
 
     def to_play(self, states: Array) -> Array:
-        return np.where(states[:, _ROLLS] == 1, CHANCE, states[:, _PLAYER]).astype(np.int8)
+        return rules.to_play(states)
 
     def chances(self, states: Array) -> Array:
-        return np.where(states[:, [_ROLLS]] == 1, 1 / SIDES, 0.0) * np.ones(SIDES)
+        return rules.chances(states)
 
     def chance_label(self, _state: Array, outcome: int) -> str:
         """Return what the die shows."""
         return str(outcome + 1)
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        won = states[:, :2] >= self.target
-        return won[:, 0] | won[:, 1], np.select([won[:, 0], won[:, 1]], [1, -1], 0).astype(np.float32)
+        return rules.outcome(states, self.target)
 
     def observe(self, states: Array) -> Array:
-        players = states[:, [_PLAYER]]
-        own, other = (np.take_along_axis(states, each, axis=1) for each in (players, 1 - players))
-        turn = states[:, [_TURN]]
-        points = np.stack([own, other, turn, own + turn], axis=2)  # [B, 1, 4]
-        return (np.arange(self.target)[None, :, None] < points).astype(np.uint8)
+        return rules.observe(states, self.target)
 
     def symmetries(self) -> Symmetries:
         return identity_symmetry(self.observation_shape, self.num_actions)
@@ -94,7 +79,7 @@ class Pig:
 
     def board(self, state: Array) -> Board:
         """Return the race of both players, and the cell of the die."""
-        stakes = [int(state[_TURN]) if player == state[_PLAYER] else 0 for player in (0, 1)]
+        stakes = [int(state[TURN]) if player == state[PLAYER] else 0 for player in (0, 1)]
         tracks = tuple((int(state[player]), stakes[player], self.target) for player in (0, 1))
         targets = {ROLL: [(0, 0)]} if self.legal(state[None])[0, ROLL] else {}
         return Board(np.full((1, 1), EMPTY, np.int8), (), targets, look="race", tracks=tracks)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pig.game import GAME, HOLD, ROLL
+from pig.game import GAME
+from pig.rules import HOLD, ROLL
 from seraphim.game import Array
 from seraphim.game.loading import PositionSet, Split
 from seraphim.jit import kernel

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from pig.game import GAME as PIG
-from pig.game import HOLD, ROLL, Pig
+from pig.game import Pig
 from pig.optimal import solve as solve_pig
 from pig.plain import PigState, PlainPig
+from pig.rules import HOLD, ROLL
 from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation.exact_play import measure_play, positions_to_choose
 from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from pig.game import GAME, HOLD, ROLL, Pig
+from pig.game import GAME, Pig
 from pig.optimal import perfect_actions
 from pig.optimal import solve as solve_pig
 from pig.plain import PlainPig
+from pig.rules import HOLD, ROLL
 from seraphim.errors import GameError
 from seraphim.game import PlainRules, load_game
 from seraphim.game.conformance import check_agreement, check_game
