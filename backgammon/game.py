@@ -125,6 +125,19 @@ class Backgammon:
         to_move = "rolls" if state[TURN] >> 10 else f"to play {' '.join(map(str, dice))}" if left else "to roll"
         return "\n".join([*lines, f"{off}; {MARKS[player]} {to_move}"])
 
+    def fibs_board(self, state: Array) -> str:
+        """Return a position as the player to move sees it, for programs that know those of FIBS.
+
+        Where others speak of a match of 9,999 points, games are played for points.
+        """
+        player, high, low, left = (int(state[TURN]) >> shift & mask for shift, mask in ((0, 1), (1, 7), (4, 7), (7, 7)))
+        own, other = self.checkers(state, player), self.checkers(state, 1 - player)
+        points = [-other[BAR], *(own[1:BAR] - other[BAR - 1 : 0 : -1]), own[BAR]]
+        dice = (high, low) if left == (4 if high == low else 2) else (0, 0)
+        rest = own[OFF], other[OFF], own[BAR], other[BAR], 0, 0, 0
+        fields = 9999, 0, 0, *points, 1, *dice, 0, 0, 1, 1, 1, 0, 1, -1, 0, BAR, *rest
+        return ":".join(["board", *MARKS, *map(str, fields)])
+
     def action_label(self, action: int) -> str:
         """Return the points of a move, such as 13/11, bar/22 or 6/off; 5/off(6) bears off by a larger die."""
         if action >= ROLL:

@@ -216,7 +216,7 @@ def evaluate(
         searches: the readouts of each search; 0: the network alone.
         split: which sets of the game; by default `test` if offered, else `validation`.
         max_positions: of each set, by default all.
-        engine: an external engine to measure as well, `gtp:COMMAND` or `uci:COMMAND`.
+        engine: an external engine to measure as well, `gnubg:PLIES`, `gtp:COMMAND` or `uci:COMMAND`.
         threads: that search at a time; 0: one for each processor core.
         folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
 

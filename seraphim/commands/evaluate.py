@@ -27,7 +27,9 @@ SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
 )
 POSITIONS = flags.DEFINE_string("positions", None, "File of positions to choose moves in.")
 OUT = flags.DEFINE_string("out", "moves.csv", "File for the moves in --positions, by the largest of --searches.")
-ENGINE = flags.DEFINE_string("engine", None, "Another program to measure, too: gtp:COMMAND or uci:COMMAND.")
+ENGINE = flags.DEFINE_string(
+    "engine", None, "Another program to measure, too: gnubg:PLIES, gtp:COMMAND or uci:COMMAND."
+)
 MAX_POSITIONS = flags.DEFINE_integer("max_positions", None, "Positions of each set. Default: all.", lower_bound=1)
 WORKERS = flags.DEFINE_integer("workers", 0, "Threads that search; 0: one for each processor core.", 0, 1024)
 cli.define_tracking()

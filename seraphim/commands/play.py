@@ -35,7 +35,9 @@ TEMPERATURE = cli.define_choice(
 NOISE = flags.DEFINE_bool("noise", False, "Add noise to the root's priors, as in self-play.")
 LOAD = flags.DEFINE_string("load", None, "The initial position.")
 PROOF = flags.DEFINE_string("proof", None, "A proof, whose moves the computer plays where it leads (seraphim prove).")
-ENGINE = flags.DEFINE_string("engine", None, "A program that plays for the computer: gtp:COMMAND or uci:COMMAND.")
+ENGINE = flags.DEFINE_string(
+    "engine", None, "A program that plays for the computer: gnubg:PLIES, gtp:COMMAND or uci:COMMAND."
+)
 SEED = flags.DEFINE_integer("seed", None, "Random seed. Default: random.", lower_bound=0)
 cli.define_options(["analysis", "analysis_noise", "analysis_draws"])
 cli.define_model()

@@ -26,7 +26,7 @@ ORIGINS = flags.DEFINE_list(
 )
 PROXY = flags.DEFINE_list("proxy", [], "Addresses or networks of proxies whose X-Forwarded-For is trusted.")
 ENGINE = flags.DEFINE_string(
-    "engine", None, "A program that plays the game of NAME on the page, too: gtp:COMMAND or uci:COMMAND."
+    "engine", None, "A program that plays the game of NAME on the page, too: gnubg:PLIES, gtp:COMMAND or uci:COMMAND."
 )
 OPEN = flags.DEFINE_bool("open", False, "Open the page in a browser.")
 cli.define_trust()

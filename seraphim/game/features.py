@@ -33,6 +33,8 @@ class GameFeatures:
     """`uci_in(state, action)`: a legal action as the Universal Chess Interface writes it."""
     uci_variant: str | None
     """`uci_variant`: the game's name for engines of that interface."""
+    fibs_board: Callable[[Any], str] | None
+    """`fibs_board(state)`: a position of backgammon as FIBS writes it, with dice where a whole roll is to be played."""
     progress: Callable[[Array], Array] | None
     """`progress(states)`: how far games have got, float64 [B]: 0 at the earliest end of a game, 1 at the latest. The
     option `fast_wins` needs it."""

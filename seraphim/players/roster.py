@@ -3,9 +3,9 @@
 A player's name is `random`, `greedy` (in games for one player), `minimax:DEPTH`, `mcts:READOUTS`, `solver`,
 `solver:SECONDS` (per position), `proof:FILE`, which plays the moves of a proof and knows only the positions that these
 lead to, `gtp:COMMAND` or `uci:COMMAND`, an external engine that the command starts (`uci:COMMAND go depth 5`: with this
-limit), or a model's: `NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw`
-it plays without search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default settings of the
-game.
+limit), `gnubg:PLIES`, or a model's: `NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of
+them; with `:raw` it plays without search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default
+settings of the game.
 """
 
 import contextlib
@@ -281,6 +281,7 @@ _BUILT_IN = {
         "solver, solver:SECONDS", lambda text: not text or _is_positive(text.replace(".", "", 1)), _solver
     ),
     "proof": _BuiltIn("proof:FILE", bool, _proof),
+    "gnubg": _BuiltIn("gnubg:PLIES", lambda _: True, _engine),
     "gtp": _BuiltIn("gtp:COMMAND", lambda _: True, _engine),
     "uci": _BuiltIn("uci:COMMAND", lambda _: True, _engine),
 }

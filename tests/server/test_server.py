@@ -878,7 +878,7 @@ def test_a_signal_ends_the_program_cleanly_during_a_search(fresh_root: Path, sig
         (["fresh", "--host=999.1.1.1"], "cannot serve at 999.1.1.1"),
         (["fresh", "--port={taken}"], "choose others with --host and --port"),
         (["fresh", "--engine=gtp:no-such-program"], "there is no program 'no-such-program': install it"),
-        (["fresh", "--engine=no-such-program"], "expected gtp:COMMAND or uci:COMMAND"),
+        (["fresh", "--engine=no-such-program"], "expected gnubg:PLIES, gtp:COMMAND or uci:COMMAND"),
         (["--engine=gtp:gnugo"], "--engine plays the game of one model: name it"),
     ],
 )

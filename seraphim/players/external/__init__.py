@@ -1,4 +1,4 @@
-"""External engines as players, over GTP and UCI.
+"""External engines as players: over GTP and UCI, and GNU Backgammon.
 
 In dependency order:
 
@@ -7,5 +7,6 @@ In dependency order:
     player        a player that asks programs
     gtp           the Go Text Protocol, which programs for Go, Othello, Hex and others speak
     uci           the Universal Chess Interface
+    gnubg        GNU Backgammon, by boards of FIBS
     load          players of both kinds by name
 """

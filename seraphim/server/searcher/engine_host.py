@@ -1,4 +1,4 @@
-"""Another engine that clients can play against, as `serve --engine` names it: `gtp:COMMAND` or `uci:COMMAND`.
+"""Another engine that clients can play against, as `serve --engine` names it, such as `gtp:COMMAND`.
 
 Each client that plays against it has its own process, which ends when the client leaves. No message of a client can
 choose the command.
@@ -26,7 +26,7 @@ class EngineHost:
 
         Args:
             game: that it plays.
-            name: `gtp:COMMAND` or `uci:COMMAND`.
+            name: `gnubg:PLIES`, `gtp:COMMAND` or `uci:COMMAND`.
 
         Raises:
             SettingsError, NotInstalledError, PlayerError, GameError: see `load_engine`.
