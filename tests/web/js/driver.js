@@ -29,8 +29,8 @@ function run(search, readouts) {
   }
   const visits = new Array(game.numActions).fill(0);
   for (const candidate of search.candidates) visits[candidate.action] = candidate.visits;
-  const {best, value, proven, candidates} = search;
-  return {visits, best, value, proven, candidates};
+  const {best, value, values, proven, candidates} = search;
+  return {visits, best, value, values, proven, candidates};
 }
 
 /**
