@@ -149,7 +149,8 @@ export class BoardView {
   #draw(mark, cell) {
     const geometry = /** @type {Geometry} */ (this.#geometry);
     const marks = this.#shown?.board?.marks ?? [];
-    return toPiece(geometry, mark, drawingOf(geometry.style).drawShape(marks[mark]), cell);
+    const players = Math.max(2, this.#setting?.names.length ?? 0);
+    return toPiece(geometry, mark, drawingOf(geometry.style).drawShape(marks[mark]), cell, players);
   }
 
   /**
@@ -277,7 +278,7 @@ export class BoardView {
       }
       cells[cell[0]][cell[1]] = mark;
       steps.push(drawStep(this.#draw(mark, cell), geometry, cell, index + 1));
-      player = player ? 0 : 1;
+      player = (player + 1) % Math.max(2, this.#setting?.names.length ?? 0);
     }
     return steps;
   }
