@@ -218,7 +218,8 @@ export class BoardView {
       }
       for (const [landing, opinion] of this.#byLanding(opinions))
         drawn.push(drawOpinion(geometry, landing, opinion, solution !== null));
-      const exact = new Map(Object.entries(solution ?? {}).map(([action, one]) => [Number(action), one]));
+      const known = Object.entries(solution ?? {}).filter(([, {result, best}]) => result !== null || best);
+      const exact = new Map(known.map(([action, one]) => [Number(action), one]));
       for (const [landing, one] of this.#byLanding(exact)) drawn.push(drawSolution(geometry, landing, one));
     }
     this.#layers.marks.replaceChildren(...drawn, ...steps);

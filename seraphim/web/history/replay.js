@@ -100,7 +100,7 @@ export class Replay {
     byId('replay-title').textContent = `Replay: ${outcome.replace(/^(Draw|Cut)/, (word) => word.toLowerCase())}`;
     byId('played-dot').className = `dot player-${mover}`;
     byId('played').textContent = `Ply ${ply}: ${names[mover]} plays ${label}`;
-    const each = all?.map((value, player) => `${names[player]} ${formatWorth(value, pointsOf(game))}`).join(', ');
+    const each = all?.map((value, player) => `${names[player]}\u00a0${formatWorth(value, pointsOf(game))}`).join(', ');
     byId('values').textContent = `search: ${each ?? `${formatWorth(expected, pointsOf(game))} for ${names[mover]}`}`;
     const moves = game.positions.map(({action, label}) => (game.labels_vary ? String(action) : label));
     const first = game.positions[0];
