@@ -139,7 +139,7 @@ export class ValueGraph {
   /**
    * @param {string} name
    * @param {number} player of more than two
-   * @returns {SVGElement[]} their curve, with the name at its end, apart from those of others who end there
+   * @returns {SVGElement[]} their curve, at its end the name or a number, apart from those of others who end there
    */
   #curveOf(name, player) {
     const known = this.#points.flatMap(({values}, ply) => (values ? [[this.#x(ply), this.#y(values[player])]] : []));
@@ -148,7 +148,7 @@ export class ValueGraph {
     const [x, y] = known[known.length - 1];
     const before = last.slice(0, player).filter((value) => Math.abs(this.#y(value) - y) < NAME).length;
     const curve = known.map((place) => place.join(' ')).join(' L ');
-    const text = svg('text', {x: x + 6 + NAME * before, y, class: 'curve-name'}, name);
+    const text = svg('text', {x: x + 6 + NAME * before, y, class: 'curve-name'}, name.length > 1 ? player + 1 : name);
     return [svg('g', {class: `player-${player}`}, svg('path', {d: `M ${curve}`, class: 'curve'}), text)];
   }
 

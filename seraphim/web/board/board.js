@@ -108,7 +108,7 @@ export class BoardView {
    */
   #build({board, text}, {style, initial}) {
     if (!board) this.#text.replaceChildren(...drawingOf('text').drawText(text));
-    const key = board ? `${style} ${board.rows}×${board.columns} ${board.marks}` : NO_BOARD;
+    const key = board ? `${style} ${board.rows}×${board.columns} ${board.marks} ${board.tracks?.length}` : NO_BOARD;
     if (key === this.#key) return;
     this.#key = key;
     if (!board) {
