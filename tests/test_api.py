@@ -154,6 +154,8 @@ def test_with_three_players_each_has_a_value() -> None:
     found = model.analyze("a1")
     assert (found.to_play, len(found.values)) == (1, 3)
     assert found.value == pytest.approx(found.values[1])
+    assert all(move.values[1] == pytest.approx(move.value) for move in found.moves)
+    assert all(len(move["values"]) == 3 for move in found.to_dict()["candidates"])
     told = found.to_dict()
     assert (told["values"], told["value_first"]) == (list(found.values), found.values[0])
     assert model.network(["a1"])[1].shape == (1, 3)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from seraphim.errors import GameError
 from seraphim.game import Array, Board, Symmetries
-from seraphim.game.grid import LETTERS, Grid, move_cells
+from seraphim.game.grid import LETTERS, Grid, bits_of, move_cells
 from threes import rules
 from threes.rules import PLAYERS
 
@@ -81,7 +82,7 @@ class Threes(Grid):
             return False
         counts = [each.bit_count() for each in stones]
         plies = sum(counts)
-        if counts != [(plies + 2 - player) // PLAYERS for player in range(PLAYERS)]:
+        if not _in_turn(counts):
             return False
         won = {player for player in range(PLAYERS) if self._full_lines(stones[player])}
         return won <= {(plies - 1) % PLAYERS}
@@ -110,3 +111,23 @@ def _lines(rows: int, columns: int) -> list[int]:
 
 
 GAME = Threes()
+
+
+def _in_turn(counts: list[int]) -> bool:
+    # Whether players who move in turn have placed so many stones each.
+    return counts == [(sum(counts) + PLAYERS - 1 - player) // PLAYERS for player in range(PLAYERS)]
+
+
+def state_from_board(text: str) -> Array:
+    """Return the state int64 [3] that a drawing shows, written as `GAME.render` does; `.` is an empty cell as well.
+
+    Raises:
+        GameError: the drawing does not have three rows of four cells, or play cannot lead to the position.
+    """
+    cells = GAME.read_cells(text)
+    state = np.array([bits_of(cells, player) for player in range(PLAYERS)], np.int64)
+    if not _in_turn([int((cells == player).sum()) for player in range(PLAYERS)]):
+        raise GameError("X moves first, then O, then Z, and so on: so many of each cannot be on the board")
+    if not GAME.is_position(state):
+        raise GameError("three in a row of a player who did not move last: the game was over before")
+    return state

@@ -24,7 +24,6 @@ from typing import Any
 from seraphim.errors import FileError, GameError, NotInstalledError
 from seraphim.export.formats import Parity, convert
 from seraphim.game import load_features, load_game
-from seraphim.game.features import check_shown
 from seraphim.settings import Settings, read_json
 from seraphim.storage.models import Snapshot
 from seraphim.storage.shipped import SHIPPED
@@ -120,13 +119,11 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
 
     Raises:
         FileError: `out` exists and is not an export.
-        GameError: a game has no rules for the browser, or more than two players.
+        GameError: a game has no rules for the browser.
         ModelError: see `seraphim.export.formats.convert`.
     """
     out = out.resolve()
     _check_replaceable(out)
-    for model in models:
-        check_shown(load_game(model.settings.game))
     rules = {model.settings.game: _rules(model.settings.game) for model in models}
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.unfinished-", dir=out.parent) as scratch:

@@ -143,13 +143,6 @@ def is_combinatorial(game: object) -> bool:
     return num_players(game) == 2 and not has_chance(game)
 
 
-def check_shown(game: Game) -> None:
-    """Raise a GameError for a game of more players than pages show."""
-    players = features_of(game).num_players or 2
-    if players > 2:
-        raise GameError(f"{game.name} is a game of {players} players: pages show those of one and of two")
-
-
 def check_two_players(game: Game) -> None:
     """Raise a GameError for a game of chance, of one player, or of more than two, where only others are played."""
     kind = {1: "one player", 2: ""}.get(num_players(game), "more than two players")

@@ -56,6 +56,8 @@ class Move:
     """The prior with the noise of the root, if there is any."""
     u: float = field(repr=False)
     """Exploration term, c·P·√N/(1+N(a)); the search goes where Q + U is highest."""
+    values: tuple[float, ...] = field(default=(), repr=False)
+    """With more than two players, Q for each, player 0 first; else empty."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ class PositionAnalysis:
             "readouts_per_second": round(self.new_readouts / max(self.seconds, 1e-6)),
             "proven": self.proven,
             "candidates": [
-                {"q" if name == "value" else name: value for name, value in asdict(move).items()} for move in self.moves
+                {"q" if name == "value" else name: value for name, value in asdict(move).items() if value != ()}
+                for move in self.moves
             ],
         }
 
@@ -236,7 +239,8 @@ def analysis_of(
     readouts = int(own["visits"].sum())
     result = search.result(np.array([tree]))
     best, moves = int(result.best[0]), list[Move]()
-    for edge, prior in zip(own.tolist(), priors, strict=True):
+    totals = trees.edge_totals[root["first_edge"] :][: len(own)].tolist()  # no columns for one or two players
+    for edge, by_player, prior in zip(own.tolist(), totals, priors, strict=True):
         total, raw, visits, child, action, *_ = edge
         actions = (action, *_variation(trees, child, longest))
         moves.append(
@@ -252,6 +256,7 @@ def analysis_of(
                 actions=actions,
                 searched_prior=prior,
                 u=exploration * prior / (1 + visits),
+                values=tuple(each / max(1, visits) for each in by_player),
             )
         )
     return PositionAnalysis(

@@ -9,7 +9,7 @@ import numpy as np
 from seraphim.errors import FileError, NotInstalledError, RecordError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Game, board_of, load_game
-from seraphim.game.features import features_of, has_chance
+from seraphim.game.features import features_of, has_chance, num_columns
 from seraphim.game.notation import label_in, labels_in, labels_vary
 from seraphim.records.examples import Positions, by_player, check_by_rules, decode, of_mover, pick
 from seraphim.records.files import reading, whole_games
@@ -106,10 +106,12 @@ def _read(game: Game, index: FileIndex, chosen: slice) -> list[tuple[str, Positi
         raise RecordError(f"{index.path.name} {error}") from error
 
 
-def _result(game: Game, positions: Positions) -> float | None:
-    if not positions.value_weights[-1]:
-        return None
-    return float(by_player(game, pick(positions, slice(-1, None)))[0, 0])
+def _to_result(game: Game, positions: Positions) -> Message:
+    # As in messages of positions: for player 0, and with more than two players for each; None if the game was cut off.
+    results = by_player(game, pick(positions, slice(-1, None)))[0].tolist()
+    known = bool(positions.value_weights[-1])
+    told = {"result": results[0] if known else None}
+    return told | {"results": results if known else None} if num_columns(game) > 2 else told
 
 
 def _to_kind(game: Game) -> Message:
@@ -121,7 +123,7 @@ def _to_kind(game: Game) -> Message:
 def _to_summary(game: Game, game_id: str, positions: Positions) -> Message:
     return {
         "game_id": game_id,
-        "result": _result(game, positions),
+        **_to_result(game, positions),
         "plies": int(positions.plies[-1]) + 1,
         "first_ply": int(positions.plies[0]),  # moves before it are not recorded
         "moves": labels_in(game, positions.states, positions.actions),
@@ -130,9 +132,10 @@ def _to_summary(game: Game, game_id: str, positions: Positions) -> Message:
 
 def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
     to_play = game.to_play(positions.states)
+    expected = by_player(game, positions._replace(values=positions.root_values)).tolist()
     return {
         "game_id": game_id,
-        "result": _result(game, positions),
+        **_to_result(game, positions),
         "labels_vary": labels_vary(game),
         **_to_kind(game),
         "positions": [
@@ -148,6 +151,7 @@ def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
                     for action in np.flatnonzero(positions.legal[row]).tolist()
                 },
                 "root_value": float(of_mover(positions.root_values)[row]),
+                **({"root_values": expected[row]} if num_columns(game) > 2 else {}),  # of each player
                 "value": float(of_mover(positions.values)[row]) if positions.value_weights[row] else None,
                 "policy": {
                     label_in(game, positions.states[row], action): float(positions.policies[row][action])

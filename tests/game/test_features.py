@@ -13,8 +13,8 @@ import connectfour
 import tictactoe
 from pig.plain import PigState, PlainPig
 from seraphim.errors import GameError
-from seraphim.game import CHANCE, PlainRules, load_features, load_game
-from seraphim.game.features import GameFeatures, check_shown, features_of
+from seraphim.game import CHANCE, PlainRules, load_features
+from seraphim.game.features import GameFeatures, features_of
 from seraphim.game.loading import ModuleFeatures, module_features
 from seraphim.game.notation import first_choice
 from seraphim.game.solved import best_moves
@@ -81,13 +81,3 @@ def test_a_game_in_which_no_player_moves_is_refused(ends: bool) -> None:
 
     with pytest.raises(GameError, match="plain pig to 20: no player moves after the first outcomes of chance"):
         first_choice(PlainRules(Rolling(20)))
-
-
-def test_pages_show_games_of_one_and_of_two_players() -> None:
-    class Three(PlainPig):
-        num_players = 3
-
-    for game in ("pig", "cube", "tictactoe"):
-        check_shown(load_game(game))
-    with pytest.raises(GameError, match="^plain pig to 20 is a game of 3 players: pages show those of one and of two$"):
-        check_shown(Three(20))  # type: ignore[arg-type]

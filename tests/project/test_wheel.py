@@ -229,7 +229,7 @@ def test_the_models_that_come_with_it_are_served(environment: Path, tmp_path: Pa
         try:
             assert server.stdout is not None
             names, address = server.stdout.readline().split(" (")[0].split(" at ")
-            assert names == "connectfour, hex, othello, pig, tictactoe, twenty48-2x3"
+            assert names == "connectfour, hex, othello, pig, threes, tictactoe, twenty48-2x3"
             for path, content in pages.items():
                 with urllib.request.urlopen(address + path, timeout=LIMIT) as answer:
                     assert content in answer.read(), path

@@ -11,6 +11,7 @@ import pytest
 from games import MOVES_TWICE
 
 from seraphim.game import Array, Game, PlainRules, load_game
+from seraphim.game.features import num_columns
 from seraphim.search.analysis import Analysis
 
 ROOT = Path(__file__).parents[2]
@@ -52,16 +53,19 @@ class HashNetwork:
     overlaps = False
 
     def __init__(self, game: Game) -> None:
-        self._num_outputs = game.num_actions + 1
+        self._num_actions, self._columns = game.num_actions, num_columns(game)
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         rows = observations.reshape(len(observations), -1).astype(np.uint32)
         bits = np.full(len(rows), 0x811C9DC5, np.uint32)
         for column in rows.T:
             bits = (bits ^ column) * np.uint32(0x01000193)
-        steps = np.arange(1, self._num_outputs + 1, dtype=np.uint32) * np.uint32(0x9E3779B9)
+        steps = np.arange(1, self._num_actions + self._columns + 1, dtype=np.uint32) * np.uint32(0x9E3779B9)
         numbers = self._scrambled(bits[:, None] + steps)
-        return (6 * numbers[:, :-1] - 3).astype(np.float32), (2 * numbers[:, -1] - 1).astype(np.float32)
+        values = (2 * numbers[:, self._num_actions :] - 1).astype(np.float32)
+        return (6 * numbers[:, : self._num_actions] - 3).astype(np.float32), (
+            values if self._columns > 1 else values[:, 0]
+        )
 
     @staticmethod
     def _scrambled(bits: Array) -> Array:
@@ -93,7 +97,10 @@ def found(analysis: Analysis, num_actions: int) -> dict[str, Any]:
         visits[candidate["action"]] = candidate["visits"]
         candidate["variation"] = list(candidate.pop("actions"))  # labels come later, as pages need them
         del candidate["label"]
-    return {"visits": visits.tolist(), **{name: result[name] for name in ("best", "value", "proven", "candidates")}}
+        if "values" in candidate:
+            candidate["values"] = list(candidate["values"])
+    told = ("best", "value", "values", "proven", "candidates")
+    return {"visits": visits.tolist(), **{name: result.get(name) for name in told}}
 
 
 def assert_equal(ours: list[list[dict[str, Any]]], theirs: list[list[dict[str, Any]]]) -> None:
@@ -104,9 +111,10 @@ def assert_equal(ours: list[list[dict[str, Any]]], theirs: list[list[dict[str, A
         assert [each["proven"] for each in javascript] == [each["proven"] for each in python]
         for one, other in zip(python, javascript, strict=True):
             assert other["value"] == pytest.approx(one["value"], abs=1e-6)
+            assert other["values"] == (one["values"] and pytest.approx(one["values"], abs=1e-6))
             for expected, candidate in zip(one["candidates"], other["candidates"], strict=True):
                 assert candidate["prior"] == expected["prior"]  # as both round to float32
                 assert candidate == {
-                    name: pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
+                    name: pytest.approx(value, rel=1e-6) if isinstance(value, float) or name == "values" else value
                     for name, value in expected.items()
                 }

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from seraphim.errors import GameError
 from seraphim.game import Array, PlainRules, board_of, load_game
 from seraphim.game.conformance import check_agreement, check_game
 from seraphim.game.exhaustive import solve
 from seraphim.game.notation import parse_moves
-from threes.game import GAME, Threes
+from threes.game import GAME, Threes, state_from_board
 from threes.optimal import perfect_actions, position_sets
 from threes.plain import PlainThrees
 
@@ -54,6 +55,24 @@ def test_three_in_a_row_win(moves: str, winner: int | None) -> None:
     assert board is not None
     assert len(board.line) == (0 if winner is None else 3)
     assert {int(board.cells[cell]) for cell in board.line} == (set() if winner is None else {winner})
+
+
+def test_a_drawing_is_read_as_it_is_drawn() -> None:
+    for moves in ("", "b2 a1 d1 c2", "a1 d1 b1 a3 d2 b3 b2 d3"):
+        assert state_from_board(GAME.render(after(moves)[0])).tolist() == after(moves)[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("drawing", "said"),
+    [
+        ("X O Z . / X . . .", "a board of 2 rows: expected 3 rows of 4 cells"),
+        ("X O . . / X . . . / . . . .", "X moves first, then O, then Z"),
+        ("X X X . / O O . . / Z Z O .", "three in a row of a player who did not move last"),
+    ],
+)
+def test_what_play_cannot_lead_to_is_no_drawing(drawing: str, said: str) -> None:
+    with pytest.raises(GameError, match=said):
+        state_from_board(drawing)
 
 
 def test_a_full_board_is_a_draw() -> None:

@@ -9,15 +9,19 @@ import pytest
 from three_players import Banked, Dice, Guesses, Pile
 
 from seraphim.errors import ModelError, RecordError
-from seraphim.game import Array
+from seraphim.game import Array, load_game
 from seraphim.game.features import mover_first
 from seraphim.inference import load_inference
 from seraphim.network import architectures, saved_model
-from seraphim.options import NetworkOptions, SearchOptions, SelfPlayOptions, TrainingOptions
+from seraphim.options import NetworkOptions, RecordOptions, SearchOptions, SelfPlayOptions, TrainingOptions
 from seraphim.records.display import summarize
 from seraphim.records.examples import GameRecord, Positions, concatenate, decode, encode
 from seraphim.records.tfrecord import DamageError
+from seraphim.records.writer import GameWriter
 from seraphim.selfplay.games import SelfPlay
+from seraphim.server import history
+from seraphim.settings import default_settings
+from seraphim.storage.models import ModelFolder
 from seraphim.training import fit
 from seraphim.training.averaging import averaged
 from seraphim.training.targets import to_targets
@@ -52,6 +56,26 @@ def test_a_record_tells_every_player_what_they_got(game: Any) -> None:
                 player = (mover + turns) % 3
                 assert positions.values[row, turns] == np.float32(record.result)[player]
                 assert positions.root_values[row, turns] == record.root_values[row, player]
+
+
+def test_the_history_tells_what_each_player_got_and_expected(tmp_path: Path) -> None:
+    game, folder = load_game("threes"), ModelFolder(tmp_path, "t")
+    folder.create(default_settings("threes"))
+    options = SelfPlayOptions(concurrent_games=8, random_plies=0)
+    records = list(SelfPlay(game, Guesses(12, 3), SEARCH, options, "seed").play(iter(range(6))))
+    with GameWriter(folder.game_data, RecordOptions()) as writer:
+        for record in records:
+            writer.add(encode(game, record))
+    listed = {each["game_id"]: each for each in history.list_games(folder, 0, 10)["games"]}
+    for record in records:
+        results = np.float32(record.result).tolist()  # type: ignore[arg-type]
+        shown = history.show_game(folder, record.game_id)
+        for told in (listed[record.game_id], shown):
+            assert (told["results"], told["result"]) == (results, results[0])
+        for ply, position in enumerate(shown["positions"]):
+            assert position["root_values"] == pytest.approx(record.root_values[ply].tolist())
+            assert position["root_value"] == position["root_values"][position["to_play"]]
+    assert len({each["result"] for each in listed.values()}) > 1
 
 
 def test_a_record_of_another_number_of_players_is_refused() -> None:

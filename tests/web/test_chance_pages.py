@@ -1,4 +1,4 @@
-"""Games of chance and games for one on the explorer: with the real server, and as a site without one."""
+"""Games of chance, for one and for three on the explorer: with the real server, and as a site without one."""
 
 import os
 import re
@@ -27,17 +27,20 @@ pytestmark = [needs_chromium, pytest.mark.slow]
 PIG = "roll,4,roll,6,hold,roll,5,roll,1"
 TILES = "a1=2,b1=2,left,b1=4"
 CUBE = "n2,R,U"
+THREES = "b2,a1,d1,c2,a2,d2,a3,c1,c3"  # X must keep O from b1
 expect.set_options(timeout=15_000)
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a server of three models that come with Seraphim."""
+    """Return the address of a server of models that come with Seraphim."""
     root = tmp_path_factory.mktemp("served")
-    for name in ("pig", "twenty48-2x3", "cube"):
+    for name in ("pig", "twenty48-2x3", "cube", "threes"):
         shutil.copytree(ROOT / "models" / name, root / "models" / name, symlinks=True)
-    command = [sys.executable, "bin/generate_games.py", "twenty48-2x3", "--games=3", "--readouts=4", "--workers=1"]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "SERAPHIM_DATA": str(root)}, check=True, capture_output=True)
+    for name in ("twenty48-2x3", "threes"):
+        command = [sys.executable, "bin/generate_games.py", name, "--games=3", "--readouts=4", "--workers=1"]
+        environment = {**os.environ, "SERAPHIM_DATA": str(root)}
+        subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
     with serving(root, "pig") as url:
         yield url
 
@@ -242,8 +245,95 @@ def test_games_for_one_are_replayed_in_points(visitor: Visitor) -> None:
     assert page.locator("#games tbody tr").first.locator("td").first.inner_text() == points
 
 
+def expected_of(page: Page) -> list[str | None]:
+    """What the bars of three players say."""
+    return [page.get_by_role("meter", name=f"result of {name}").get_attribute("aria-valuetext") for name in "XOZ"]
+
+
+def test_three_players_are_seated_by_what_one_sees(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=threes&moves={THREES}")
+    expect(page.locator(".seat strong")).to_have_text(["X", "O", "Z"])
+    expect(page.locator(".seat.to-move strong")).to_have_text("X")
+    expect(page.locator("#goal")).to_contain_text("You are X.")
+    for name in ("O", "Z"):
+        page.get_by_label(f"{name} is played by").select_option("human")
+    page.get_by_role("button", name="b3: empty").click()
+    expect(page.locator("#status")).to_have_text("O to move")
+    expect(page.locator(".worth.proven")).to_have_text(["−0.50", "+1.00", "−0.50"])
+    assert expected_of(page) == ["−0.50, exact", "+1.00, exact", "−0.50, exact"]
+    page.get_by_role("button", name="b1: empty").click()
+    expect(page.locator("#status")).to_have_text("O wins after 11 moves")
+    assert [each.get_attribute("class") for each in page.locator("#moves button").all()][-3:] == [
+        "move player-2",
+        "move player-0 doubtful",
+        "move player-1",
+    ]
+    assert seen(page) == "  a b c d\n1 O O O Z\n2 O X X Z\n3 X X Z ·"
+
+
+def test_any_of_three_seats_is_played_by_the_computer(visitor: Visitor) -> None:
+    page = visitor.open("#model=threes")
+    page.get_by_label("Z is played by").select_option("human")
+    page.get_by_role("button", name="c2: empty").click()  # X; then the computer plays O
+    expect(page.locator("#status")).to_have_text("Z to move")
+    page.keyboard.press("s")  # everyone takes the next seat
+    expect(page.get_by_label("O is played by")).to_have_value("human")
+    expect(page.get_by_label("Z is played by")).to_have_value("computer")
+    page.get_by_label("X is played by").select_option("computer")
+    page.get_by_label("O is played by").select_option("computer")
+    expect(page.locator("#status")).to_have_text(re.compile(r"^([XOZ] wins|Draw) after \d+ moves$"), timeout=30_000)
+    legal("threes", moves_of(page))
+
+
+def test_the_values_of_all_players_are_shown_on_demand(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=threes&moves={THREES},b3")
+    values = page.locator("#candidates tbody tr").first.locator("td").nth(2)
+    expect(values).to_have_text("+1.00")
+    page.locator("#each-choice").click()
+    expect(page.locator("#candidates thead th").nth(3).locator("span")).to_have_text(["X", "O", "Z"])
+    expect(values.locator("span")).to_have_text(["−0.50", "+1.00", "−0.50"])
+    expect(values).to_have_class("proven")
+
+
+def test_the_review_of_three_players_has_a_curve_for_each(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=threes&moves={THREES},b3,b1")
+    page.click("#review")
+    expect(page.locator("#worst h3")).to_have_text(["X’s worst moves", "O’s worst moves", "Z’s worst moves"])
+    expect(page.locator("#worst button").first).to_have_text("move 10 b3 lost 0.50, better b1")
+    expect(page.locator("#graph .curve")).to_have_count(3)
+    expect(page.locator("#graph .curve-name")).to_have_text(["X", "O", "Z"])
+    expect(page.locator("#graph")).to_have_attribute("aria-valuetext", "move 11, X −0.50, O +1.00, Z −0.50")
+
+
+def test_another_game_has_its_own_seats_again(visitor: Visitor) -> None:
+    page = visitor.open("#model=threes")
+    expect(page.locator("#seats")).to_be_visible()
+    page.select_option("#model", "pig")
+    expect(page.locator("#name-1")).to_have_text("Orange")
+    expect(page.locator("#seats")).not_to_be_visible()
+    expect(page.locator("#expectation")).to_be_visible()
+
+
+def test_games_for_three_are_replayed(visitor: Visitor) -> None:
+    page = visitor.open("history#model=threes")
+    expect(page.locator("#replay-title")).to_have_text(re.compile(r"^Replay: ([XOZ] wins|draw)$"))
+    winner = page.locator("#games tbody tr").first.locator("td").first.inner_text()
+    named = {"first": "X wins", "second": "O wins", "third": "Z wins", "draw": "draw"}[winner]
+    expect(page.locator("#replay-title")).to_have_text(f"Replay: {named}")
+    value = r"[−+]?\d\.\d\d"
+    expect(page.locator("#values")).to_have_text(re.compile(rf"^search: X\s{value}, O\s{value}, Z\s{value}$"))
+    expect(page.locator("#graph .curve")).to_have_count(3)
+    page.click("#last")
+    label = page.locator("#played").inner_text().split()[-1]
+    page.click("#explore")
+    expect(page.locator("#moves button").last).to_contain_text(label)
+
+
 @needs_axe
-@pytest.mark.parametrize("path", [f"pig&moves={PIG},roll", f"twenty48-2x3&moves={TILES}", f"cube&moves={CUBE}"])
+@pytest.mark.parametrize(
+    "path",
+    [f"pig&moves={PIG},roll", f"twenty48-2x3&moves={TILES}", f"cube&moves={CUBE}", f"threes&moves={THREES}"],
+)
 @pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 800}}, PHONE], ids=["desktop", "phone"])
 def test_everyone_can_use_the_pages(visitor: Visitor, path: str, device: dict[str, object]) -> None:
     page = visitor.open(f"#model={path}", **device)
@@ -258,9 +348,9 @@ def test_everyone_can_use_the_pages(visitor: Visitor, path: str, device: dict[st
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a site with the three games."""
+    """Return the address of a site with these games."""
     root: Path = tmp_path_factory.mktemp("host")
-    folders = [ModelFolder(ROOT, name) for name in ("pig", "twenty48-2x3", "cube")]
+    folders = [ModelFolder(ROOT, name) for name in ("pig", "twenty48-2x3", "cube", "threes")]
     models = [Chosen(folder.name, folder.champion(), folder.settings()) for folder in folders]
     site.write_site(models, root / "site", site.find_library())
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root))) as server:
@@ -292,6 +382,12 @@ def test_a_site_plays_such_games(browser: Browser, exported: str) -> None:
     page.goto("about:blank")
     page.goto(f"{exported}#model=cube&moves={CUBE}")
     expect(page.locator("#candidates tbody .chip").first).to_have_text("U'")
+    page.goto("about:blank")
+    page.goto(f"{exported}#model=threes&moves={THREES},b3")
+    expect(page.locator(".worth.proven")).to_have_text(["−0.50", "+1.00", "−0.50"])
+    expect(page.locator("#solution-choice")).not_to_be_visible()  # the server has a solver
+    page.click("#move-now")
+    expect(page.locator("#status")).to_have_text("O wins after 11 moves: you lose")
     page.goto("about:blank")
     page.goto(f"{exported}#model=pig&moves=roll,7")
     expect(page.locator("#notices")).to_contain_text("Move 2 is 7, not a move here: expected one like 1")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from node import GAMES, HashNetwork, ask_node, in_words, needs_node, random_games
+from node import GAMES as GAMES_FOR_TWO
+from node import ROOT, HashNetwork, ask_node, in_words, needs_node, random_games
 from reference import random_states
 
 import tictactoe
@@ -20,6 +21,7 @@ from seraphim.server.searcher import messages
 
 pytestmark = needs_node
 
+GAMES = {**GAMES_FOR_TWO, "threes": (load_game("threes"), ROOT / "threes/rules.js")}
 OPEN = {"id": 1, "type": "open", "model": "hash", "snapshot": None}
 
 
@@ -172,7 +174,7 @@ def test_finished_games_are_not_searched() -> None:
     assert all("the game is over here" in answer["message"] for answer in answers)
 
 
-@pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "threes"])
 def test_moves_and_drawings_are_read(name: str) -> None:
     game = GAMES[name][0]
     moves = random_games(game, 1, seed=2)[0][:5]
@@ -243,10 +245,13 @@ def test_texts_that_only_a_server_reads_are_refused_with_what_reads_them(name: s
     assert answer["message"] == f"{said}paste moves, a link or a board diagram here"
 
 
-def test_solving_too_large_a_game_is_refused() -> None:
-    (answer,) = talk("connectfour", {"id": 2, "type": "solve"})
+@pytest.mark.parametrize(
+    ("name", "said"), [("connectfour", "too many positions"), ("threes", "moves have no exact results here")]
+)
+def test_solving_too_large_a_game_or_one_for_three_is_refused(name: str, said: str) -> None:
+    (answer,) = talk(name, {"id": 2, "type": "solve"})
     assert answer["type"] == "error"
-    assert "too many positions" in answer["message"]
+    assert said in answer["message"]
 
 
 def test_the_engine_imports_only_its_own_folder() -> None:
@@ -262,20 +267,20 @@ NO_POSITIONS = {  # though each player has as many stones as in a game
 }
 
 
-@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "othello", "hex", "hex:7,swap"])
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "othello", "hex", "hex:7,swap", "threes"])
 def test_a_drawing_is_taken_where_the_servers_page_takes_it(name: str) -> None:
     """Positions of random games, and what is left of them when some cells exchange what stands there."""
     game, random = GAMES[name][0], np.random.default_rng(1)
-    texts = []
+    texts, marks = [], "XOZ" if name == "threes" else "XO"
     for moves in random_games(game, 100, seed=2):
         state = game.initial(1)
         for action in moves[: random.choice([len(moves), random.integers(len(moves) + 1)])]:
             state = game.step(state, np.array([action]))
         drawn = list(game.render(state[0]))
-        cells = [place for place, each in enumerate(drawn) if each in "XO·" and drawn[place - 1 : place] == [" "]]
+        cells = [place for place, each in enumerate(drawn) if each in f"{marks}·" and drawn[place - 1 : place] == [" "]]
         for _ in range(random.integers(5)):
             one, other = random.choice(cells, 2, replace=False)
-            drawn[one], drawn[other] = drawn[other], random.choice([drawn[one], *"XO"])
+            drawn[one], drawn[other] = drawn[other], random.choice([drawn[one], *marks])
         texts.append("".join(drawn))
     texts += NO_POSITIONS.get(name, [])
     told = [{"id": place, "type": "load", "text": text} for place, text in enumerate(texts, start=2)]

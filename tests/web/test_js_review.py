@@ -6,7 +6,7 @@ from typing import Any
 import games
 import numpy as np
 import pytest
-from node import GAMES, ask_node, needs_node
+from node import GAMES, ROOT, HashNetwork, ask_node, needs_node
 from reference import ArbitraryNetwork
 
 import seraphim
@@ -108,3 +108,69 @@ def check_pages(model: seraphim.Model, trees: list[GameTree], asked: list[dict[s
         assert [[[*each[:2], pytest.approx(each[2]), each[3]] for each in side] for side in worst] == page["worst"]
         listed += len(review.mistakes)
     return listed
+
+
+# ---------------------------------------------------------------- more than two players
+
+THREES = ROOT / "threes/rules.js"
+
+
+def test_a_page_finds_what_each_of_three_players_lost() -> None:
+    model = seraphim.Model("threes", HashNetwork(load_game("threes")), readouts=40, solver=False)
+    asked, expected = [], list[list[int]]()
+    for seed in range(9):
+        tree = along(model, seed)
+        known = [known_of_three(model, tree, node.ply) for node in tree.path()]
+        moves = [[action, model.game.action_label(action)] for action in tree.actions()]
+        asked.append({"known": known, "moves": moves})
+        expected.append(lost_by_three(known, tree.actions()))
+    for page, marked in zip(ask_node(THREES, task="review", games=asked), expected, strict=True):
+        assert page["marked"] == marked
+        assert {ply for player in range(3) for ply, *_ in page["worst"][player]} <= set(marked)
+        assert all(len(values) == 3 for values in page["values"])
+    assert sum(map(len, expected)) > 4
+
+
+def known_of_three(model: seraphim.Model, tree: GameTree, ply: int) -> dict[str, Any]:
+    """What the engine answers to a page about the position after so many moves."""
+    state = tree.path()[ply].state[None]
+    (ended,), (results,) = model.game.outcome(state)
+    told = {"result": float(results[0]), "results": results.tolist()} if ended else {"result": None, "results": None}
+    position = {"to_play": ply % 3, "ended": bool(ended), "legal": np.flatnonzero(model.game.legal(state)[0]).tolist()}
+    played = [model.game.action_label(action) for action in tree.actions()[:ply]]
+    return {"position": position | told, "analysis": None if ended else model.analyze(" ".join(played)).to_dict()}
+
+
+def lost_by_three(known: list[dict[str, Any]], actions: list[int]) -> list[int]:
+    """The plies of the moves that lost their players at least 0.4 of a result, where another one was better."""
+    worths: list[tuple[list[float], bool]] = []  # from the last position, and whether exact
+    for each in reversed(known):
+        position, analysis = each["position"], each["analysis"]
+        mover = position["to_play"]
+        if position["ended"]:
+            worths.append((position["results"], True))
+        elif len(position["legal"]) == 1:
+            worths.append(worths[-1])
+        elif worths[-1][1] and worths[-1][0][mover] > analysis["values"][mover]:
+            worths.append((worths[-1][0], worths[-1][0][mover] == 1))
+        else:
+            worths.append((analysis["values"], False))
+    worths.reverse()
+    found = []
+    for ply, action in enumerate(actions):
+        mover, after = ply % 3, worths[ply + 1][0][ply % 3]
+        others = [each for each in known[ply]["analysis"]["candidates"] if each["action"] != action]
+        if worths[ply][0][mover] - after >= 0.4 and any(each["visits"] and each["q"] > after for each in others):
+            found.append(ply + 1)
+    return found
+
+
+def test_the_end_of_a_game_for_several_is_named() -> None:
+    results = [[1, -0.5, -0.5], [-0.5, -0.5, 1], [0, 0, 0], [0.25, -0.5, 0.25], None]
+    assert ask_node(THREES, task="results", results=results, names=["X", "O", "Z"]) == [
+        "X wins",
+        "Z wins",
+        "Draw",
+        "X and Z share first place",
+        "Cut off",
+    ]

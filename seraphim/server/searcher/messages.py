@@ -11,7 +11,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import CHANCE, Array, Board, Game, board_of, load_features
-from seraphim.game.features import features_of, has_chance
+from seraphim.game.features import features_of, has_chance, num_players
 from seraphim.game.notation import followers, label_in, labels_vary
 from seraphim.game.saved_games import check_position
 from seraphim.server.searcher.shared_search import Line
@@ -100,14 +100,14 @@ class LabeledMove(NamedTuple):
 
     label: str
     player: int | None
-    """Or CHANCE; None where labels do not vary, and players are told by positions."""
+    """Or CHANCE; None where labels do not vary and two players move in turn, as positions tell."""
 
 
 def to_played(
     game: Game, line: Line, before: Line | None = None, played: Sequence[LabeledMove] = ()
 ) -> list[LabeledMove]:
     """Return the moves of a line; if the line follows from `before`, `played` are the moves of that."""
-    if not labels_vary(game):
+    if not labels_vary(game) and num_players(game) <= 2:
         return [LabeledMove(game.action_label(action), None) for action in line.moves]
     if before is not None:
         found, states = list(played), before.state[None]
@@ -134,6 +134,7 @@ def to_position(game: Game, line: Line, played: Sequence[LabeledMove] | None = N
         "to_play": int(game.to_play(line.state[None])[0]),
         "ended": is_over,
         "result": float(results.reshape(-1)[0]) if ended[0] else None,
+        **({"results": results[0].tolist() if ended[0] else None} if num_players(game) > 2 else {}),
         "legal": legal,  # actions; or where chance moves the possible outcomes
         "chances": None if chances is None else {str(outcome): float(chances[outcome]) for outcome in legal},
         "labels": {str(action): label_in(game, line.state, action) for action in legal},

@@ -18,7 +18,6 @@ from types import ModuleType
 
 from seraphim.errors import CapacityError, SeraphimError, SettingsError
 from seraphim.game import Game, load_game, load_game_module
-from seraphim.game.features import check_shown
 from seraphim.inference import SavedNetwork
 from seraphim.proof.knowledge import ExactResults
 from seraphim.search.analysis import LEAVES
@@ -84,7 +83,6 @@ class ModelHost:
         Raises:
             SettingsError: the name is not valid, or there is no model.
             ModelError: the first model does not exist, or has no champion.
-            GameError: its game is one of more than two players.
         """
         self.root = root
         self._trust = trust
@@ -96,7 +94,6 @@ class ModelHost:
         self._lock = threading.Lock()
         if first is not None:
             self._folder(first).champion()
-            check_shown(load_game(self._folder(first).settings().game))
         elif not self.models():
             raise SettingsError(f"there is no model in {root / 'models'}: make one with seraphim learn, then serve it")
 
@@ -114,7 +111,6 @@ class ModelHost:
                 folder = self._folder(name)
                 snapshots = [snapshot.name for snapshot in reversed(folder.snapshots())]
                 card, game = (folder.path / CARD).is_file(), folder.settings().game
-                check_shown(load_game(game))
                 found.append(ModelInfo(folder.name, game, folder.champion().name, snapshots, card))
             except (SeraphimError, OSError):
                 continue  # a model that cannot be opened is not listed

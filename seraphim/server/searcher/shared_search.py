@@ -17,7 +17,6 @@ import numpy as np
 
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Game
-from seraphim.game.features import check_shown
 from seraphim.game.notation import first_position, label_in
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import LEAVES, PositionAnalysis, analysis_of, root_visits
@@ -101,11 +100,9 @@ class SharedSearch:
         The root is searched by PUCT whatever the options say, as only PUCT can always continue.
 
         Raises:
-            GameError: it is a game of more than two players.
             SettingsError: the game has too many actions for this number of trees.
             ModelError: the model returned NaN or infinity.
         """
-        check_shown(game)
         options = replace(options, root="puct")
         self._game = game
         self._limits = limits

@@ -25,8 +25,8 @@ export class CandidateTable {
   #rows = new Map();
   #order = '';
   #all = false; // whether the moves that the search left aside are shown, too
-  /** What is shown. @type {[Analysis | null, Solution | null, boolean, number | null]} */
-  #shown = [null, null, false, null];
+  /** What is shown. @type {[Analysis | null, Solution | null, boolean, number | null, string[]]} */
+  #shown = [null, null, false, null, []];
 
   /**
    * @param {HTMLTableElement} table with a head and an empty body
@@ -53,9 +53,14 @@ export class CandidateTable {
    * @param {Solution | null} solution
    * @param {boolean} playable whether the user may play one of the moves
    * @param {number | null} points that a value of 1 is for people, if it is some
+   * @param {string[]} names of the players whose values are shown in place of the mover's; none for the mover's alone
    */
-  show(analysis, solution, playable, points) {
-    this.#shown = [analysis, solution, playable, points];
+  show(analysis, solution, playable, points, names) {
+    this.#shown = [analysis, solution, playable, points, names];
+    this.table.classList.toggle('with-each', names.length > 0);
+    this.table.style.setProperty('--players', String(names.length));
+    const head = /** @type {HTMLTableRowElement} */ (this.table.tHead?.rows[0]).cells[3];
+    head.replaceChildren(...(names.length ? names.map((name) => html('span', {}, name)) : ['Q']));
     const found = analysis?.candidates ?? [];
     const visited = found.filter(({visits}) => visits);
     const few = (visited.length ? visited : found).slice(0, MOST_ROWS);
@@ -154,7 +159,10 @@ export class CandidateTable {
     row.share.textContent = ` · ${formatShare(candidate.share)}`;
     visits.title = `${formatCount(candidate.visits)} visits`;
     row.bar.style.width = `${(100 * width).toFixed(1)}%`;
-    q.textContent = candidate.visits || candidate.proven ? formatWorth(candidate.q, this.#shown[3]) : '–';
+    const [, , , points, names] = this.#shown;
+    const values = names.length ? (candidate.values ?? []) : [candidate.q];
+    const texts = values.map((value) => (candidate.visits || candidate.proven ? formatWorth(value, points) : '–'));
+    q.replaceChildren(...texts.map((text) => html('span', {}, text)));
     q.classList.toggle('proven', candidate.proven);
     q.title = candidate.proven ? 'exact: proven by the search' : '';
     u.textContent = candidate.u.toFixed(2);

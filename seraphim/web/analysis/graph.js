@@ -1,21 +1,25 @@
 /** The expected result over a game, as a graph for the mouse and the arrow keys. */
 
 import {svg} from '../shared/dom.js';
-import {formatPoints, formatShare, toPoints} from '../shared/format.js';
+import {formatPoints, formatShare, formatWorth, toPoints} from '../shared/format.js';
 
 /**
  * @typedef {object} Point of the game
  * @property {number | null} value for player 0, in [-1, 1]; null if it is not known
+ * @property {number[] | null} [values] the same for each of more than two players
+ * @property {number} [player] who made the move, of more than two
  * @property {string} label of the move that led here
  * @property {boolean} doubtful whether that move lost much of the expected result
  *
  * @typedef {object} Scale
  * @property {Array<[value: number, text: string]>} marks the highest value, one in the middle, and the lowest
  * @property {number} base the value from which the area is filled
- * @property {(value: number) => string} describe
+ * @property {(point: Point) => string} describe one that is known
+ * @property {string[]} [names] of more than two players, each of whom has a curve
  */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [52, 10, 8, 18]; // pixels around the curve
+const NAME = 13; // pixels of a name at the end of a curve
 const HEIGHT = 132;
 const FEWEST_PLIES = 8; // the axis is at least as long
 
@@ -26,7 +30,19 @@ const FEWEST_PLIES = 8; // the axis is at least as long
 export const betweenTwo = (names) => ({
   marks: [[1, names[0]], [0, 'even'], [-1, names[1]]],
   base: 0,
-  describe: (value) => `${names[0]} ${formatShare(toPoints(value))}`,
+  describe: ({value}) => `${names[0]} ${formatShare(toPoints(value ?? 0))}`,
+});
+
+/**
+ * @param {string[]} names of more than two players
+ * @param {number | null} points that a result of 1 is for people, if it is some
+ * @returns {Scale}
+ */
+export const amongMany = (names, points) => ({
+  marks: [[1, formatWorth(1, points)], [0, '0'], [-1, formatWorth(-1, points)]],
+  base: 0,
+  describe: ({values}) => names.map((name, player) => `${name} ${formatWorth(values?.[player] ?? 0, points)}`).join(', '),
+  names,
 });
 
 /**
@@ -39,7 +55,7 @@ export function ofOne(values, points) {
   const [low, high] = [Math.min(0, ...known), Math.max(known.length ? -Infinity : 1, ...known)];
   const top = high > low ? high : low + 1 / points;
   const marks = [top, (low + top) / 2, low].map((value) => /** @type {[number, string]} */ ([value, formatPoints(points * value)]));
-  return {marks, base: low, describe: (value) => `${formatPoints(points * value)} points`};
+  return {marks, base: low, describe: ({value}) => `${formatPoints(points * (value ?? 0))} points`};
 }
 
 export class ValueGraph {
@@ -77,8 +93,8 @@ export class ValueGraph {
     this.#points = points;
     this.#current = current;
     this.#scale = scale;
-    const value = points[current]?.value ?? null;
-    const described = value === null ? 'not analyzed' : scale.describe(value);
+    const point = points[current];
+    const described = (point?.value ?? null) === null ? 'not analyzed' : scale.describe(point);
     const attributes = {
       valuemin: 0,
       valuemax: points.length - 1,
@@ -99,27 +115,46 @@ export class ValueGraph {
     const area = known.length ? `M ${known[0][0]} ${middle} L ${curve} L ${known.at(-1)?.[0]} ${middle} Z` : '';
     const x = this.#x(this.#current);
     const here = this.#points[this.#current]?.value ?? null;
+    const curves = this.#scale.names?.flatMap((name, player) => this.#curveOf(name, player));
     const picture = svg(
       'svg',
       {width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, 'aria-hidden': 'true'},
       ...this.#axes(),
-      svg('svg', {x: 0, y: 0, width, height: middle}, svg('path', {d: area, class: 'area player-0'})),
-      svg(
-        'svg',
-        {x: 0, y: middle, width, height: HEIGHT - middle, viewBox: `0 ${middle} ${width} ${HEIGHT - middle}`},
-        svg('path', {d: area, class: 'area player-1'}),
-      ),
-      known.length > 1 ? svg('path', {d: `M ${curve}`, class: 'curve'}) : null,
+      ...(curves ?? [
+        svg('svg', {x: 0, y: 0, width, height: middle}, svg('path', {d: area, class: 'area player-0'})),
+        svg(
+          'svg',
+          {x: 0, y: middle, width, height: HEIGHT - middle, viewBox: `0 ${middle} ${width} ${HEIGHT - middle}`},
+          svg('path', {d: area, class: 'area player-1'}),
+        ),
+        known.length > 1 ? svg('path', {d: `M ${curve}`, class: 'curve'}) : null,
+      ]),
       ...this.#doubts(),
       svg('line', {x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM, class: 'here'}),
-      here === null ? null : svg('circle', {cx: x, cy: this.#y(here), r: 4.5, class: 'dot'}),
+      here === null || curves ? null : svg('circle', {cx: x, cy: this.#y(here), r: 4.5, class: 'dot'}),
     );
     this.element.replaceChildren(picture);
   }
 
+  /**
+   * @param {string} name
+   * @param {number} player of more than two
+   * @returns {SVGElement[]} their curve, at its end the name or a number, apart from those of others who end there
+   */
+  #curveOf(name, player) {
+    const known = this.#points.flatMap(({values}, ply) => (values ? [[this.#x(ply), this.#y(values[player])]] : []));
+    const last = this.#points.findLast(({values}) => values)?.values;
+    if (!last) return [];
+    const [x, y] = known[known.length - 1];
+    const before = last.slice(0, player).filter((value) => Math.abs(this.#y(value) - y) < NAME).length;
+    const curve = known.map((place) => place.join(' ')).join(' L ');
+    const text = svg('text', {x: x + 6 + NAME * before, y, class: 'curve-name'}, name.length > 1 ? player + 1 : name);
+    return [svg('g', {class: `player-${player}`}, svg('path', {d: `M ${curve}`, class: 'curve'}), text)];
+  }
+
   /** @returns {SVGElement[]} */
   #axes() {
-    const right = this.#width - RIGHT;
+    const right = this.#width - this.#margin();
     const {marks} = this.#scale;
     const lines = marks.map(([value], place) => {
       const y = this.#y(value);
@@ -135,13 +170,13 @@ export class ValueGraph {
 
   /** @returns {SVGElement[]} a mark at each move that lost much of the expected result */
   #doubts() {
-    return this.#points.flatMap(({value, label, doubtful}, ply) =>
+    return this.#points.flatMap(({value, values, player = 0, label, doubtful}, ply) =>
       value === null || !doubtful
         ? []
         : [
             svg(
               'circle',
-              {cx: this.#x(ply), cy: this.#y(value), r: 4, class: 'doubt'},
+              {cx: this.#x(ply), cy: this.#y(values?.[player] ?? value), r: 4, class: 'doubt'},
               svg('title', {}, `${label}: likely a mistake`),
             ),
           ],
@@ -157,7 +192,12 @@ export class ValueGraph {
    * @returns {number} pixels
    */
   #x(ply) {
-    return LEFT + ((this.#width - LEFT - RIGHT) * ply) / this.#last();
+    return LEFT + ((this.#width - LEFT - this.#margin()) * ply) / this.#last();
+  }
+
+  /** @returns {number} pixels at the right of the curves, with their names */
+  #margin() {
+    return RIGHT + NAME * (this.#scale.names?.length ?? 0);
   }
 
   /**
@@ -172,7 +212,7 @@ export class ValueGraph {
   /** @param {MouseEvent} event */
   #click(event) {
     const x = event.clientX - this.element.getBoundingClientRect().left;
-    const ply = Math.round(((x - LEFT) / (this.#width - LEFT - RIGHT)) * this.#last());
+    const ply = Math.round(((x - LEFT) / (this.#width - LEFT - this.#margin())) * this.#last());
     this.#choose(ply);
   }
 

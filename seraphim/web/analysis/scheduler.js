@@ -75,6 +75,15 @@ export class Scheduler {
     return !this.running || (position.chances ? !this.rolls : this.players[position.to_play] === 'human');
   }
 
+  /**
+   * @param {number} player
+   * @param {Player} choice who plays it from now on
+   */
+  seat(player, choice) {
+    this.players[player] = choice;
+    if (choice !== 'human') this.running = true;
+  }
+
   /** Start what the position and the settings call for, unless it is running already. */
   offer() {
     const {node, program} = this.#session;
@@ -116,7 +125,7 @@ export class Scheduler {
       if (!(await this.#attempt(() => this.#judge(node, readouts, turn), turn))) return;
     }
     const {game} = this.#session;
-    if (game?.solved && !game.chance) await this.#solveBackward(line, turn);
+    if (game?.solved && !game.chance && game.num_players <= 2) await this.#solveBackward(line, turn);
     if (turn !== this.#turn) return;
     this.reviewed = line[line.length - 1];
     this.review = '';

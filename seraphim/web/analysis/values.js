@@ -3,7 +3,8 @@
 /**
  * @typedef {import('../explorer/game_tree.js').GameNode} GameNode
  *
- * @typedef {{value: number, exact: boolean} | null} Worth expected result for player 0; null if it is not known
+ * @typedef {{value: number, values?: number[] | null, exact: boolean} | null} Worth expected result for player 0, and of
+ *     more than two for each; null if it is not known
  * @typedef {{lost: number, better: string} | null} Mistake expected points that a move lost, and a better move's label
  */
 
@@ -20,16 +21,24 @@ export const MISTAKE = 0.2;
  */
 export function worthOf(node, after = node.next && worthOf(node.next)) {
   const {position, analysis} = node;
-  if (position?.ended) return position.result === null ? null : {value: position.result, exact: true}; // null: cut off
+  if (position?.ended) return position.result === null ? null : {value: position.result, values: position.results, exact: true}; // null: cut off
   if (after && position?.legal.length === 1) return after; // a forced move loses nothing
   if (moverAt(node) === CHANCE) return worthOfMove(node);
   const results = Object.values(exactResults(node));
   if (!analysis && !results.length) return null;
-  const sign = signAt(node);
-  const value = results.length ? sign * Math.max(...results) : (analysis?.value_first ?? 0);
-  if (after?.exact && sign * after.value > sign * value) return {value: after.value, exact: sign * after.value === 1};
-  return {value, exact: results.length > 0 || Boolean(analysis?.proven)};
+  const mover = moverAt(node);
+  const value = results.length ? signAt(node) * Math.max(...results) : (analysis?.value_first ?? 0);
+  const worth = {value, values: analysis?.values, exact: results.length > 0 || Boolean(analysis?.proven)};
+  if (after?.exact && valueFor(after, mover) > valueFor(worth, mover)) return {...after, exact: valueFor(after, mover) === 1};
+  return worth;
 }
+
+/**
+ * @param {NonNullable<Worth>} worth
+ * @param {number} player
+ * @returns {number}
+ */
+const valueFor = ({value, values}, player) => values?.[player] ?? (player === 1 ? -value : value);
 
 /**
  * @param {GameNode} node after which chance moves
@@ -37,7 +46,8 @@ export function worthOf(node, after = node.next && worthOf(node.next)) {
  */
 function worthOfMove({parent, action}) {
   const found = parent?.analysis?.candidates.find((candidate) => candidate.action === action);
-  return parent && found?.visits ? {value: signAt(parent) * found.q, exact: found.proven} : null;
+  if (!parent || !found?.visits) return null;
+  return {value: found.values?.[0] ?? signAt(parent) * found.q, values: found.values, exact: found.proven};
 }
 
 /**
@@ -48,11 +58,11 @@ function worthOfMove({parent, action}) {
  */
 export function mistakeOf(node, after = worthOf(node), before = node.parent && worthOf(node.parent, after)) {
   if (!node.parent || !before || !after || playerOf(node) === CHANCE) return null;
-  const sign = signAt(node.parent);
-  const lost = (sign * (before.value - after.value)) / 2;
+  const mover = moverAt(node.parent);
+  const lost = (valueFor(before, mover) - valueFor(after, mover)) / 2;
   const exact = exactResults(node.parent);
   const [better] = (node.parent.analysis?.candidates ?? [])
-    .filter(({action, visits, q}) => action !== node.action && (exact[action] ?? (visits ? q : -1)) > sign * after.value)
+    .filter(({action, visits, q}) => action !== node.action && (exact[action] ?? (visits ? q : -1)) > valueFor(after, mover))
     .sort((one, other) => (exact[other.action] ?? 0) - (exact[one.action] ?? 0));
   return better && lost >= MISTAKE ? {lost, better: better.label} : null;
 }
@@ -64,7 +74,7 @@ export function reviewLine(line) {
   for (let ply = line.length - 1; ply >= 0; ply--) worths[ply] = worthOf(line[ply], worths[ply + 1] ?? null);
   return line.map((node, ply) => {
     const [before, worth] = [worths[ply - 1] ?? null, worths[ply]];
-    return {node, value: worth?.value ?? null, mistake: mistakeOf(node, worth, before)};
+    return {node, value: worth?.value ?? null, values: worth?.values, mistake: mistakeOf(node, worth, before)};
   });
 }
 

@@ -1,6 +1,6 @@
 /** The moves of each side that lost most in a game that was analyzed, each a button. */
 
-import {formatShare} from '../shared/format.js';
+import {formatShare, formatValue} from '../shared/format.js';
 import {html, keepFocus} from '../shared/dom.js';
 import {MISTAKE, playerOf} from './values.js';
 import {announce} from '../shared/notices.js';
@@ -12,6 +12,7 @@ import {announce} from '../shared/notices.js';
 
 const MOST_LISTED = 3; // of each side
 const NOTE = `Each lost at least ${formatShare(MISTAKE)} of a win, where a draw is half a win, and a better move is known.`;
+const NOTE_FOR_MANY = `Each lost its player at least ${2 * MISTAKE} of the expected result, and a better move is known.`;
 
 /** @type {WeakMap<GameNode, HTMLElement>} which stay the same elements, so that they keep focus */
 const buttons = new WeakMap();
@@ -42,10 +43,10 @@ export function showWorst(element, line, names, current, choose) {
   if (key !== element.dataset.shown) {
     const sides = worst.map((moves, player) => {
       const title = html('h3', {}, html('span', {class: `dot player-${player}`}), `${names[player]}’s worst moves`);
-      const items = moves.map((mistake) => html('li', {}, toButton(mistake, choose)));
+      const items = moves.map((mistake) => html('li', {}, toButton(mistake, choose, names.length > 2)));
       return html('div', {}, title, items.length ? html('ol', {}, ...items) : html('p', {}, 'none'));
     });
-    keepFocus(element, () => element.replaceChildren(...sides, ...(sides.length ? [html('p', {}, NOTE)] : [])));
+    keepFocus(element, () => element.replaceChildren(...sides, ...(sides.length ? [html('p', {}, names.length > 2 ? NOTE_FOR_MANY : NOTE)] : [])));
   }
   element.dataset.shown = key;
   for (const {node} of worst.flat()) buttons.get(node)?.setAttribute('aria-current', String(node === current));
@@ -54,12 +55,13 @@ export function showWorst(element, line, names, current, choose) {
 /**
  * @param {{node: GameNode, lost: number, better: string}} mistake
  * @param {(node: GameNode) => void} choose
+ * @param {boolean} many whether there are more than two players
  * @returns {HTMLElement}
  */
-function toButton({node, lost, better}, choose) {
+function toButton({node, lost, better}, choose, many) {
   const button = buttons.get(node) ?? html('button', {type: 'button', onclick: () => choose(node)});
   buttons.set(node, button);
-  const parts = [`move ${node.ply} `, html('strong', {}, node.label), html('em', {}, ` lost ${formatShare(lost)}`), `, better ${better}`];
+  const parts = [`move ${node.ply} `, html('strong', {}, node.label), html('em', {}, ` lost ${many ? formatValue(2 * lost).slice(1) : formatShare(lost)}`), `, better ${better}`];
   button.replaceChildren(...parts);
   return button;
 }

@@ -108,7 +108,7 @@ export class BoardView {
    */
   #build({board, text}, {style, initial}) {
     if (!board) this.#text.replaceChildren(...drawingOf('text').drawText(text));
-    const key = board ? `${style} ${board.rows}×${board.columns} ${board.marks}` : NO_BOARD;
+    const key = board ? `${style} ${board.rows}×${board.columns} ${board.marks} ${board.tracks?.length}` : NO_BOARD;
     if (key === this.#key) return;
     this.#key = key;
     if (!board) {
@@ -149,7 +149,8 @@ export class BoardView {
   #draw(mark, cell) {
     const geometry = /** @type {Geometry} */ (this.#geometry);
     const marks = this.#shown?.board?.marks ?? [];
-    return toPiece(geometry, mark, drawingOf(geometry.style).drawShape(marks[mark]), cell);
+    const players = Math.max(2, this.#setting?.names.length ?? 0);
+    return toPiece(geometry, mark, drawingOf(geometry.style).drawShape(marks[mark]), cell, players);
   }
 
   /**
@@ -217,7 +218,8 @@ export class BoardView {
       }
       for (const [landing, opinion] of this.#byLanding(opinions))
         drawn.push(drawOpinion(geometry, landing, opinion, solution !== null));
-      const exact = new Map(Object.entries(solution ?? {}).map(([action, one]) => [Number(action), one]));
+      const known = Object.entries(solution ?? {}).filter(([, {result, best}]) => result !== null || best);
+      const exact = new Map(known.map(([action, one]) => [Number(action), one]));
       for (const [landing, one] of this.#byLanding(exact)) drawn.push(drawSolution(geometry, landing, one));
     }
     this.#layers.marks.replaceChildren(...drawn, ...steps);
@@ -277,7 +279,7 @@ export class BoardView {
       }
       cells[cell[0]][cell[1]] = mark;
       steps.push(drawStep(this.#draw(mark, cell), geometry, cell, index + 1));
-      player = player ? 0 : 1;
+      player = (player + 1) % Math.max(2, this.#setting?.names.length ?? 0);
     }
     return steps;
   }

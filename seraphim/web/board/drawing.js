@@ -18,15 +18,16 @@ export const mayAnimate = () => !window.matchMedia('(prefers-reduced-motion: red
 /**
  * Put a piece into its cell.
  * @param {Geometry} geometry
- * @param {number} mark index of the piece: that of player 0 and that of player 1 alternate
+ * @param {number} mark index of the piece: those of the players alternate
  * @param {SVGElement[]} shape
  * @param {Cell} cell
+ * @param {number} players how many there are, or two
  * @returns {SVGGElement}
  */
-export function toPiece(geometry, mark, shape, cell) {
+export function toPiece(geometry, mark, shape, cell, players) {
   const [x, y] = center(geometry, cell);
   const moving = svg('g', {class: 'moving'}, ...shape);
-  return svg('g', {transform: `translate(${x} ${y})`, class: `piece player-${mark % 2}`}, moving);
+  return svg('g', {transform: `translate(${x} ${y})`, class: `piece player-${mark % players}`}, moving);
 }
 
 /**
@@ -110,13 +111,14 @@ export function drawDisc() {
 
 /**
  * @param {string} text
- * @returns {SVGElement[]} X and O in strokes, another mark as a token
+ * @returns {SVGElement[]} X, O and Z in strokes, another mark as a token
  */
 export function drawMark(text) {
   if (text === 'X') {
     return ['M -26 -26 L 26 26', 'M 26 -26 L -26 26'].map((d) => svg('path', {d, class: 'stroke', pathLength: 1}));
   }
   if (text === 'O') return [svg('circle', {r: 29, class: 'stroke', pathLength: 1, transform: 'rotate(-90)'})];
+  if (text === 'Z') return [svg('path', {d: 'M -25 -26 H 25 L -25 26 H 25', class: 'stroke', pathLength: 1})];
   return [svg('circle', {r: 38, class: 'token'}), svg('text', {class: 'token-text'}, text)];
 }
 

@@ -40,7 +40,7 @@ export function styleOf(board) {
   const targets = Object.values(board.targets);
   if (targets.length && targets.every((cells) => isColumn(cells, board.rows))) return 'rack';
   const single = targets.every((cells) => cells.length === 1);
-  return single && board.marks.length === 2 && board.rows * board.columns <= FEW_CELLS ? 'lines' : 'grid';
+  return single && board.marks.length <= 3 && board.rows * board.columns <= FEW_CELLS ? 'lines' : 'grid';
 }
 
 /**

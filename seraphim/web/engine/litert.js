@@ -56,7 +56,8 @@ export async function loadNetwork(runtime, model, shape, base) {
     async evaluate(observation) {
       const input = new litert.Tensor(observation, [1, ...shape]);
       const {policy, value} = await compiled.run({observation: input});
-      const outputs = {logits: policy.toTypedArray().slice(), value: value.toTypedArray()[0]};
+      const values = [...value.toTypedArray()]; // one, or those of each of more than two players
+      const outputs = {logits: policy.toTypedArray().slice(), value: values.length > 1 ? values : values[0]};
       for (const tensor of [input, policy, value]) tensor.delete();
       return outputs;
     },

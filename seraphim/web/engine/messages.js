@@ -57,9 +57,11 @@ function followers(game, state) {
 /** The label of an action, or of an outcome where chance moves. */
 const labelIn = (game, state, action) => (isChance(game, state) ? game.chanceLabel(state, action) : game.labels[action]);
 
-/** The moves of a position, each with the player who made it, or CHANCE; null where positions tell the players. */
+const isForMany = (game) => game.numPlayers > 2;
+
+/** The moves of a position, each with the player who made it, or CHANCE; null where two players move in turn. */
 function toPlayed(game, start, moves) {
-  if (!game.chances) return moves.map((action) => ({label: game.labels[action], player: null}));
+  if (!game.chances && !isForMany(game)) return moves.map((action) => ({label: game.labels[action], player: null}));
   let state = start === null ? game.initial() : game.fromWords(start);
   return moves.map((action) => {
     const played = {label: labelIn(game, state, action), player: game.toPlay(state)};
@@ -118,7 +120,7 @@ export const toGameInfo = (game) => ({
   labels: game.labels,
   reads_drawings: Boolean(game.fromDrawing),
   labels_vary: Boolean(game.chances),
-  solved: game.numActions ** game.maxPlies <= MOST_LINES, // by exhaustive search, which has to end soon
+  solved: !isForMany(game) && game.numActions ** game.maxPlies <= MOST_LINES, // by exhaustive search, which has to end soon
 });
 
 export function toPosition(game, {start, moves, state}) {
@@ -127,12 +129,14 @@ export function toPosition(game, {start, moves, state}) {
   const legal = over ? [] : followers(game, state);
   const played = toPlayed(game, start, moves);
   const chances = isChance(game, state) ? game.chances(state) : null;
+  const [first] = [result].flat();
   return {
     start,
     moves,
     to_play: game.toPlay(state),
     ended: over,
-    result: ended ? result : null,
+    result: ended ? first : null,
+    ...(isForMany(game) && {results: ended ? result : null}),
     legal,
     chances: chances && Object.fromEntries(legal.map((outcome) => [outcome, chances[outcome]])),
     labels: Object.fromEntries(legal.map((action) => [action, labelIn(game, state, action)])),
@@ -149,10 +153,12 @@ export function toPosition(game, {start, moves, state}) {
 /** The state of a search; `readouts` and `seconds` are those of the running request. */
 export function toAnalysis(game, search, readouts, seconds, done) {
   const isFirst = game.toPlay(search.state) === 0;
+  const {values} = search;
   return {
     readouts: search.visits,
     value: search.value,
-    value_first: isFirst ? search.value : -search.value,
+    value_first: values ? values[0] : isFirst ? search.value : -search.value,
+    ...(values && {values}),
     best: search.best,
     seconds,
     readouts_per_second: Math.round(readouts / Math.max(seconds, 1e-6)),

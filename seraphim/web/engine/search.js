@@ -11,7 +11,8 @@
  *     }
  *
  * Values are for the player to move at a node; an edge's total is for the player choosing it. Where chance moves, a node's
- * edges are the outcomes, their priors the probabilities, and its player the one who moved last.
+ * edges are the outcomes, their priors the probabilities, and its player the one who moved last. With more than two
+ * players, values and totals stand beside these for each of them.
  */
 
 import {fork, uniform} from './rng.js';
@@ -55,6 +56,7 @@ export class Search {
    */
   constructor(game, options = {}) {
     this.game = game;
+    this.columns = game.numPlayers > 2 ? game.numPlayers : 0; // values of a position, beside that of the mover
     this.options = {...DEFAULTS, ...options};
     if (this.options.fast_wins && !game.progress) throw new Error(`fast_wins needs the progress of ${game.name}`);
     if (this.options.known_results && !game.knownResult) throw new Error(`${game.name} offers no knownResult`);
@@ -127,17 +129,22 @@ export class Search {
   /**
    * Puts the position that `advance` returned into the tree.
    * @param logits one number for each action; those of illegal actions are ignored.
-   * @param value expected result for the player to move.
+   * @param value expected result for the player to move; with more than two players, a list of those of each, the one
+   *     to move first.
    */
   supply(logits, value) {
+    const values = [value].flat();
     const legal = this.game.legal(this.leaf);
     if (!legal.length) throw new Error(`${this.game.name} has no legal action here, but has not ended`);
-    if (![value, ...legal.map((action) => logits[action])].every(Number.isFinite)) {
+    if (![...values, ...legal.map((action) => logits[action])].every(Number.isFinite)) {
       throw new Error('the model gave non-finite outputs: its training has diverged');
     }
     const player = this.game.toPlay(this.leaf);
-    const node = this.#addNode(this.leaf, player, value * (this.game.valueScale ?? 1) + this.#banked(this.leaf, player));
-    node.edges = toEdges(legal, logits);
+    const count = values.length;
+    const worthTo = (seat) =>
+      values[(seat - player + count) % count] * (this.game.valueScale ?? 1) + this.#banked(this.leaf, seat);
+    const node = this.#addNode(this.leaf, player, worthTo(player), this.#forEach(worthTo));
+    node.edges = toEdges(legal, logits, this.columns);
     if (node.parent === null) node.key = BigInt(roundedToEven(ROOT_KEYS * node.edges[0].prior));
     this.leaf = null;
     if (this.options.leaf === 'playout' && node.parent !== null) {
@@ -145,7 +152,7 @@ export class Search {
         this.node = node; // only the end of the game scores the readout
         return;
       }
-      node.value = this.#banked(node.state, player); // cut off
+      this.#cutOff(node);
     }
     this.#backUp(node);
     this.#leave();
@@ -163,10 +170,20 @@ export class Search {
 
   /** Expected result for the player to move, by visits; of a position without readouts, the network's. */
   get value() {
-    if (this.proven || this.visits === 0) return this.root?.value ?? 0;
+    return this.root === null ? 0 : this.#expected(this.root.value, (edge) => edge.total);
+  }
+
+  /** The same for each of more than two players, player 0 first; else null. */
+  get values() {
+    return this.root?.values?.map((value, player) => this.#expected(value, (edge) => edge.totals[player])) ?? null;
+  }
+
+  /** The mean of the edges by the policy, where `value` stands for one without a visit; without readouts, `value`. */
+  #expected(value, totalOf) {
+    if (this.proven || this.visits === 0) return value;
     const weights = this.#policyWeights();
-    const values = this.root.edges.map((edge) => (edge.visits > 0 ? mean(edge) : this.root.value));
-    const expected = values.reduce((total, value, k) => total + weights[k] * value, 0);
+    const values = this.root.edges.map((edge) => (edge.visits > 0 ? totalOf(edge) / edge.visits : value));
+    const expected = values.reduce((total, each, k) => total + weights[k] * each, 0);
     return Math.fround(expected / sum(weights, (weight) => weight));
   }
 
@@ -221,6 +238,7 @@ export class Search {
         visits: edge.visits,
         share: edge.visits / total,
         q: mean(edge),
+        ...(edge.totals && {values: edge.totals.map((each) => each / Math.max(1, edge.visits))}),
         u: (exploration * edge.prior) / (1 + edge.visits),
         proven: edge.child?.settled ?? false,
         variation: [edge.action, ...variationFrom(edge.child)],
@@ -235,7 +253,7 @@ export class Search {
     this.plies = 0; // distance from the root
   }
 
-  #addNode(state, toPlay, value) {
+  #addNode(state, toPlay, value, values) {
     const isRoot = this.root === null;
     const node = {
       state,
@@ -248,6 +266,7 @@ export class Search {
       edges: [],
       visits: 0, // its own evaluation included
       value: Math.fround(value),
+      values: values?.map(Math.fround) ?? null, // of more than two players, player 0 first
       settled: false, // whether the value is exact
       distance: 0, // plies to the end, if it is
     };
@@ -257,7 +276,21 @@ export class Search {
     return node;
   }
 
-  /** The result of a new position for player 0, or null where neither the rules nor the game's knowledge tell it. */
+  /** One number for each of more than two players, else null. */
+  #forEach(number) {
+    return this.columns ? Array.from({length: this.columns}, (_, player) => number(player)) : null;
+  }
+
+  /** Counts a playout that is cut off as what is banked. */
+  #cutOff(node) {
+    node.value = this.#banked(node.state, node.toPlay);
+    node.values = this.#forEach((player) => Math.fround(this.#banked(node.state, player)));
+  }
+
+  /**
+   * The result of a new position for player 0, with more than two for each; null where neither the rules nor the game's
+   * knowledge tell it.
+   */
   #resultOf(state) {
     const {ended, result} = this.game.outcome(state);
     if (ended) return result;
@@ -267,9 +300,11 @@ export class Search {
   #addEnd(state, result) {
     const {fast_wins: fast} = this.options;
     // See `terminal_value` in seraphim/search/expansion.py.
-    const value = fast ? result * (1 - fast * this.game.progress(state)) : result;
+    const worth = (each) => (fast ? each * (1 - fast * this.game.progress(state)) : each);
     const player = Math.max(0, this.game.toPlay(state));
-    const node = this.#addNode(state, player, player === 0 ? value : -value);
+    const values = this.#forEach((seat) => worth(result[seat]));
+    const value = values ? values[player] : worth(player === 0 ? result : -result);
+    const node = this.#addNode(state, player, value, values);
     node.settled = true;
     this.#backUp(node);
     if (this.options.solver) prove(node);
@@ -278,16 +313,16 @@ export class Search {
 
   /** Adds a position in which chance moves, from which the readout goes on. */
   #addChance(state) {
-    const node = this.#addNode(state, this.node.toPlay, this.node.value);
+    const node = this.#addNode(state, this.node.toPlay, this.node.value, this.node.values);
     node.chance = true;
     // All moves of a position draw the same outcomes in turn, so that none of them is just luckier.
     node.offset = uniform(node.parent.chance ? node.key : node.parent.key);
     this.game.chances(state).forEach((chance, outcome) => {
-      if (chance > 0) node.edges.push(toEdge(outcome, Math.fround(chance)));
+      if (chance > 0) node.edges.push(toEdge(outcome, Math.fround(chance), this.columns));
     });
     this.node = node;
     if (this.options.leaf === 'playout' && this.plies >= this.game.maxPlies) {
-      node.value = this.#banked(state, node.toPlay);
+      this.#cutOff(node);
       this.#backUp(node);
       this.#leave();
     }
@@ -304,6 +339,10 @@ export class Search {
    */
   #backUp(reached) {
     reached.visits += 1;
+    if (this.columns) {
+      this.#backUpForEach(reached);
+      return;
+    }
     let {value} = reached;
     for (let node = reached; node.parent !== null; node = node.parent) {
       const {parent, parentEdge} = node;
@@ -314,6 +353,21 @@ export class Search {
       parentEdge.visits += 1;
       parentEdge.total += value;
       if (isExpected) value = expectedTotal(parent) - before;
+    }
+  }
+
+  /** The same with more than two players. */
+  #backUpForEach(reached) {
+    let {values} = reached;
+    for (let node = reached; node.parent !== null; node = node.parent) {
+      const {parent, parentEdge} = node;
+      const isExpected = parent.chance && this.options.leaf === 'value';
+      const before = isExpected ? this.#forEach((player) => expectedTotal(parent, player)) : null;
+      parent.visits += 1;
+      parentEdge.visits += 1;
+      parentEdge.totals = parentEdge.totals.map((total, player) => total + values[player]);
+      parentEdge.total = parentEdge.totals[parent.toPlay];
+      if (isExpected) values = before.map((total, player) => expectedTotal(parent, player) - total);
     }
   }
 

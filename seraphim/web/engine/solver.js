@@ -13,6 +13,7 @@ const MOST_POSITIONS = 250_000;
  *     to the end under best play, itself included
  */
 export function* exactResults(game, state, most = MOST_POSITIONS) {
+  if (game.numPlayers > 2) throw new Error(`${game.name} is for ${game.numPlayers} players: moves have no exact results here`);
   const known = new Map();
 
   /** The exact result for the player to move: the fastest win, else the slowest draw or loss. */

@@ -16,14 +16,16 @@ export const mean = (edge) => edge.total / Math.max(1, edge.visits);
 export const firstGreatest = (edges, weights) => edges[weights.indexOf(Math.max(...weights))];
 
 /** An edge for each legal action; the priors are the softmax over those. */
-export function toEdges(legal, logits) {
+export function toEdges(legal, logits, columns) {
   const largest = Math.max(...legal.map((action) => logits[action]));
   const weights = legal.map((action) => Math.exp(logits[action] - largest));
   const total = sum(weights, (weight) => weight);
-  return legal.map((action, k) => toEdge(action, Math.fround(Math.fround(weights[k]) / total)));
+  return legal.map((action, k) => toEdge(action, Math.fround(Math.fround(weights[k]) / total), columns));
 }
 
-export const toEdge = (action, prior) => ({action, prior, visits: 0, total: 0, child: null, known: OPEN});
+/** An edge without visits; `columns` is the number of players if there are more than two, else 0. */
+export const toEdge = (action, prior, columns) =>
+  ({action, prior, visits: 0, total: 0, totals: columns ? new Array(columns).fill(0) : null, child: null, known: OPEN});
 
 /** The outcome that a readout takes where chance moves: see `outcome_edge` in seraphim/search/selection.py. */
 export function drawnEdge({edges, offset, visits}) {
@@ -32,20 +34,26 @@ export function drawnEdge({edges, offset, visits}) {
   return edges.find((edge) => place < (end += edge.prior)) ?? edges.at(-1);
 }
 
-/** The visits of a node where chance moves, times the expectation over its outcomes. */
-export function expectedTotal({edges, value}) {
+/**
+ * The visits of a node where chance moves, times the expectation over its outcomes: for a player of more than two, else
+ * for the one who moved.
+ */
+export function expectedTotal({edges, value, values}, player) {
   let [visits, seen, expected] = [0, 0, 0];
   for (const edge of edges) {
     if (!edge.visits) continue;
     visits += edge.visits;
     seen += edge.prior;
-    expected += edge.prior * (edge.total / edge.visits);
+    expected += edge.prior * ((values ? edge.totals[player] : edge.total) / edge.visits);
   }
-  return (expected + (1 - seen) * value) * visits;
+  return (expected + (1 - seen) * (values ? values[player] : value)) * visits;
 }
 
 /** The value of a settled node for the player who moves at its parent. */
-const valueAbove = (node) => (node.toPlay === node.parent.toPlay ? node.value : -node.value);
+function valueAbove({parent, toPlay, value, values}) {
+  if (values) return values[parent.toPlay];
+  return toPlay === parent.toPlay ? value : -value;
+}
 
 /** Settles every ancestor of a settled node whose result follows; see `prove` in seraphim/search/solver.py. */
 export function prove(settled) {
@@ -54,6 +62,7 @@ export function prove(settled) {
     const value = valueAbove(node);
     parentEdge.known = value > LOSS ? KNOWN : LOST;
     parentEdge.total = value * parentEdge.visits;
+    parentEdge.totals = node.values?.map((each) => each * parentEdge.visits) ?? null;
     if (parent.settled) return;
     if ((value < WIN || parent.chance) && !parent.edges.every((edge) => edge.child?.settled)) return;
     if (parent.chance) expect(parent);
@@ -66,7 +75,9 @@ function expect(node) {
   node.settled = true;
   // In single precision, probabilities do not add up to 1 exactly.
   const weight = sum(node.edges, ({prior}) => prior);
-  node.value = Math.fround(sum(node.edges, ({prior, child}) => prior * valueAbove(child)) / weight);
+  const expected = (valueOf) => Math.fround(sum(node.edges, ({prior, child}) => prior * valueOf(child)) / weight);
+  node.value = expected(valueAbove);
+  node.values = node.values?.map((_, player) => expected((child) => child.values[player])) ?? null;
   node.distance = Math.max(...node.edges.map(({child}) => child.distance + 1));
 }
 
@@ -81,6 +92,7 @@ function settle(node) {
     if (value > best || (value === best && (value >= WIN ? plies < distance : plies > distance))) {
       best = value;
       distance = plies;
+      node.values = child.values; // each takes what is best for them; of what is equally good, the first
     }
   }
   node.settled = true;

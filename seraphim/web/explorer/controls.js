@@ -76,8 +76,7 @@ export function prepareControls(handles) {
 function prepareMatch({session, scheduler, preferences, save, fail, offer, replace}) {
   for (const player of [0, 1]) {
     select(`player-${player}`).addEventListener('change', () => {
-      scheduler.players[player] = /** @type {Player} */ (select(`player-${player}`).value);
-      if (scheduler.players[player] !== 'human') scheduler.running = true;
+      scheduler.seat(player, /** @type {Player} */ (select(`player-${player}`).value));
       offer();
     });
   }
@@ -109,7 +108,7 @@ function prepareMatch({session, scheduler, preferences, save, fail, offer, repla
   });
   onClick('new', () => replace('New game.', true, () => session.begin(null)).catch(fail));
   onClick('swap', () => {
-    scheduler.players.reverse();
+    scheduler.players.unshift(.../** @type {[Player]} */ (scheduler.players.splice(-1)));
     scheduler.running = true;
     offer();
   });
@@ -199,12 +198,16 @@ export function showControls({session, scheduler, preferences, models, names, so
   const {node, tree} = session;
   const position = node.position;
   const isAlone = names.length === 1;
-  byId('second').hidden = byId('swap').hidden = byId('flip').hidden = isAlone;
+  const isMany = names.length > 2;
+  byId('second').hidden = byId('swap').hidden = isAlone;
+  byId('flip').hidden = names.length !== 2;
+  byId('seats').hidden = byId('each-choice').hidden = !isMany;
+  byId('match').classList.toggle('many', isMany);
   byId('candidates').classList.toggle('alone', isAlone);
   byId('metric').hidden = !hasPlaces(session.style);
   byId('rolls-choice').hidden = !session.game?.chance;
   /** @type {HTMLInputElement} */ (byId('rolls')).checked = !scheduler.rolls;
-  for (const player of names.keys()) {
+  for (const player of isMany ? [] : names.keys()) {
     byId(`name-${player}`).textContent = names[player];
     const discs = position?.board?.cells.flat().filter((mark) => mark === player).length ?? 0;
     byId(`discs-${player}`).textContent = session.style === 'stones' ? String(discs) : '';
@@ -241,7 +244,7 @@ export function showControls({session, scheduler, preferences, models, names, so
  * @param {HTMLSelectElement} choice
  * @param {string | null} program
  */
-function showPlayers(choice, program) {
+export function showPlayers(choice, program) {
   if (choice.options.length === (program ? 3 : 2) && choice.options[2]?.text === (program ?? undefined)) return;
   const players = /** @type {Array<[string, string]>} */ ([['human', 'You'], ['computer', 'Computer']]);
   setOptions(choice, program ? [...players, ['program', program]] : players, choice.value);

@@ -10,8 +10,8 @@ import {prepareDialogs} from './dialogs.js';
 import {byId} from '../shared/dom.js';
 import {Engine} from '../engine/client.js';
 import {ExpectationBar} from '../analysis/expectation.js';
-import {formatCount, formatResult, formatSeconds, gameTitle, playerNames} from '../shared/format.js';
-import {ValueGraph, betweenTwo, ofOne} from '../analysis/graph.js';
+import {formatCount, formatResult, formatSeconds, gameTitle, playerNames, winnersOf} from '../shared/format.js';
+import {ValueGraph, amongMany, betweenTwo, ofOne} from '../analysis/graph.js';
 import {toOpinions} from '../board/marks.js';
 import {MoveList} from './move_list.js';
 import {announce, clearNotices, notify, offer, sentence, showConnection, textOf} from '../shared/notices.js';
@@ -139,11 +139,18 @@ function showAnalysis() {
   const solution = hasSolution() ? node.solution : null;
   const judged = position.ended ? null : analysis;
   board.write({opinions: judged ? toOpinions(judged, preferences.metric) : new Map(), solution});
-  table.show(judged, solution, playable, pointsOfGame());
+  const isMany = names().length > 2;
+  const each = /** @type {HTMLInputElement} */ (byId('each')).checked;
+  table.show(judged, solution, playable, pointsOfGame(), isMany && each ? names() : []);
   const line = reviewLine(tree.line());
-  const points = line.map((each) => ({value: each.value, label: each.node.label, doubtful: Boolean(each.mistake)}));
+  const points = line.map(({node, value, values, mistake}) => {
+    return {value, values, player: node.parent ? playerOf(node) : 0, label: node.label, doubtful: Boolean(mistake)};
+  });
   const worth = worthOf(node)?.value ?? null;
-  if (names().length > 1) {
+  if (isMany) {
+    listSeats().catch(fail);
+    graph.show(points, node.ply, amongMany(names(), pointsOfGame()));
+  } else if (names().length > 1) {
     bar.show(worth, names());
     graph.show(points, node.ply, betweenTwo(names()));
   } else {
@@ -161,6 +168,28 @@ function showAnalysis() {
   byId('nothing').textContent = emptyText();
   showControls({session, scheduler, preferences, models, names: names(), solutionWanted});
   void askSolution();
+}
+
+/** Show what each of more than two players can expect. */
+async function listSeats() {
+  const {showSeats} = await import('./seats.js');
+  const {position} = session.node;
+  if (!position || names().length <= 2) return; // of another game by now
+  const {values = null, exact = false} = worthOf(session.node) ?? {};
+  const mover = position.ended || position.chances ? null : position.to_play;
+  const {players} = scheduler;
+  const seats = {names: names(), players, program: session.program, mover, values, exact, points: pointsOfGame()};
+  showSeats(byId('seats'), seats, (player, choice) => {
+    scheduler.seat(player, choice);
+    offerAgain();
+  });
+}
+
+/** Let the scheduler decide what the engine does now. */
+function offerAgain() {
+  clearNotices(false);
+  scheduler.offer();
+  showBoard(false);
 }
 
 /** @param {ReturnType<typeof reviewLine>} line empty if the game was not analyzed */
@@ -208,7 +237,7 @@ function statusText() {
   if (scheduler.review) return scheduler.review;
   if (position.ended) {
     const moves = session.tree.path().filter((node) => node.parent && playerOf(node) !== CHANCE).length;
-    return `${formatResult(position.result, names(), pointsOfGame())} after ${moves} moves${verdict()}`;
+    return `${formatResult(position.results ?? position.result, names(), pointsOfGame())} after ${moves} moves${verdict()}`;
   }
   if (position.chances) return scheduler.rolls && scheduler.running ? 'Chance moves …' : 'Chance moves';
   const isAlone = names().length === 1;
@@ -222,13 +251,15 @@ function statusText() {
 
 /** @returns {string} what the end of a game means to the user who played it */
 function verdict() {
-  const {result} = /** @type {import('../shared/types.js').Position} */ (session.node.position);
+  const {result, results} = /** @type {import('../shared/types.js').Position} */ (session.node.position);
   const you = soleHuman();
-  if (!result || you === null || names().length === 1) return '';
-  return result > 0 === (you === 0) ? ': you win!' : ': you lose';
+  if (result === null || you === null || names().length === 1) return '';
+  const winners = winnersOf(results ?? result);
+  if (!winners.includes(you)) return ': you lose';
+  return winners.length === 1 ? ': you win!' : '';
 }
 
-/** @returns {number | null} the player that the user plays; null if that is both or none */
+/** @returns {number | null} the player that the user plays; null if that is several or none */
 function soleHuman() {
   const you = scheduler.players.indexOf('human');
   return you >= 0 && you === scheduler.players.lastIndexOf('human') ? you : null;
@@ -377,6 +408,7 @@ async function begin() {
 }
 
 function start() {
+  byId('each').addEventListener('change', showAnalysis);
   engine.onstatus = (status, reason) => showConnection(status === 'lost', reason);
   byId('to-history').hidden = readConfig() !== null;
   const save = () => {
@@ -395,11 +427,7 @@ function start() {
     open,
     replace,
     restore,
-    offer: () => {
-      clearNotices(false);
-      scheduler.offer();
-      showBoard(false);
-    },
+    offer: offerAgain,
     setSolution: (on) => {
       if (session.game?.solved) solutionWanted = on; // the key also works while the switch is hidden
       session.node.solutionError = '';

@@ -2,12 +2,13 @@
 
 import {fetchJson} from '../shared/api.js';
 import {byId, html} from '../shared/dom.js';
-import {formatCount, formatPoints} from '../shared/format.js';
+import {formatCount, formatPoints, ordinal, winnersOf} from '../shared/format.js';
 
 /**
  * @typedef {object} GameSummary
  * @property {string} game_id
  * @property {number | null} result for player 0; null if the game was cut off
+ * @property {number[] | null} [results] of more than two players
  * @property {number} plies
  * @property {string[]} moves
  */
@@ -88,10 +89,11 @@ export class GameList {
    * @returns {HTMLElement}
    */
   #row(game, number) {
-    const {game_id: id, result, plies, moves} = game;
+    const {game_id: id, result, results, plies, moves} = game;
     const isAlone = this.#points !== null;
-    const winner = result === null || result === 0 || isAlone ? 'none' : result > 0 ? 'player-0' : 'player-1';
-    const ended = result === 0 ? 'draw' : (result ?? 0) > 0 ? 'first' : 'second';
+    const winners = result === null || isAlone ? [] : winnersOf(results ?? result);
+    const winner = winners.length === 1 ? `player-${winners[0]}` : 'none';
+    const ended = winners.length === (results?.length ?? 2) ? 'draw' : winners.map(ordinal).join(', ');
     const text = result === null ? 'cut off' : isAlone ? formatPoints((this.#points ?? 1) * result) : ended;
     const choose = () => this.onchoose(game);
     return html(

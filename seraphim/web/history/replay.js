@@ -4,7 +4,7 @@ import {writeAddress} from '../shared/address.js';
 import {BoardView} from '../board/board.js';
 import {byId} from '../shared/dom.js';
 import {formatResult, formatWorth, playerNames} from '../shared/format.js';
-import {ValueGraph, betweenTwo, ofOne} from '../analysis/graph.js';
+import {ValueGraph, amongMany, betweenTwo, ofOne} from '../analysis/graph.js';
 import {toPolicyOpinions} from '../board/marks.js';
 import {announce} from '../shared/notices.js';
 import {hasPlaces} from '../board/geometry.js';
@@ -15,15 +15,16 @@ import {loadStyle} from '../board/styles.js';
  * @property {number} ply
  * @property {import('../shared/types.js').Board | null} board
  * @property {string} text
- * @property {0 | 1} to_play
+ * @property {number} to_play
  * @property {number} action that was played
  * @property {string} label of it
  * @property {Record<string, string>} labels of the legal actions
  * @property {number} root_value the search's value, for the player to move
+ * @property {number[]} [root_values] the same for each of more than two players
  * @property {number | null} value the game's result, for the player to move; null if it was cut off
  * @property {Record<string, number>} policy share of visits by label
  *
- * @typedef {{game_id: string, result: number | null, labels_vary: boolean, num_players: number, chance: boolean,
+ * @typedef {{game_id: string, result: number | null, results?: number[] | null, labels_vary: boolean, num_players: number, chance: boolean,
  *     points: number | null, positions: Recorded[]}} RecordedGame
  */
 
@@ -85,8 +86,7 @@ export class Replay {
     this.board.write({opinions: opinionsOf(position)});
     this.#describe(position, names);
     const points = positions.map(toPoint);
-    const scale = names.length > 1 ? betweenTwo(names) : ofOne(points.map(({value}) => value), pointsOf(game) ?? 1);
-    this.graph.show(points, this.#at, scale);
+    this.graph.show(points, this.#at, scaleOf(names, points, pointsOf(game)));
     if (spoken) announce(byId('played').textContent ?? '');
   }
 
@@ -94,13 +94,14 @@ export class Replay {
    * @param {Recorded} position
    * @param {string[]} names
    */
-  #describe({ply, to_play: mover, label, root_value: expected}, names) {
+  #describe({ply, to_play: mover, label, root_value: expected, root_values: all}, names) {
     const game = /** @type {RecordedGame} */ (this.#game);
-    const outcome = formatResult(game.result, names, pointsOf(game));
+    const outcome = formatResult(game.results ?? game.result, names, pointsOf(game));
     byId('replay-title').textContent = `Replay: ${outcome.replace(/^(Draw|Cut)/, (word) => word.toLowerCase())}`;
     byId('played-dot').className = `dot player-${mover}`;
     byId('played').textContent = `Ply ${ply}: ${names[mover]} plays ${label}`;
-    byId('values').textContent = `search: ${formatWorth(expected, pointsOf(game))} for ${names[mover]}`;
+    const each = all?.map((value, player) => `${names[player]}\u00a0${formatWorth(value, pointsOf(game))}`).join(', ');
+    byId('values').textContent = `search: ${each ?? `${formatWorth(expected, pointsOf(game))} for ${names[mover]}`}`;
     const moves = game.positions.map(({action, label}) => (game.labels_vary ? String(action) : label));
     const first = game.positions[0];
     const address = {
@@ -120,6 +121,17 @@ export class Replay {
     for (const [id, disabled] of Object.entries(buttons))
       /** @type {HTMLButtonElement} */ (byId(id)).disabled = disabled;
   }
+}
+
+/**
+ * @param {string[]} names
+ * @param {import('../analysis/graph.js').Point[]} curve
+ * @param {number | null} points that a result of 1 is for people, if it is some
+ * @returns {import('../analysis/graph.js').Scale}
+ */
+function scaleOf(names, curve, points) {
+  if (names.length > 2) return amongMany(names, points);
+  return names.length > 1 ? betweenTwo(names) : ofOne(curve.map(({value}) => value), points ?? 1);
 }
 
 /**
@@ -144,6 +156,6 @@ function opinionsOf({policy, label, labels}) {
  * @param {Recorded} position
  * @returns {import('../analysis/graph.js').Point}
  */
-function toPoint({to_play: mover, root_value: value, label}) {
-  return {value: mover === 0 ? value : -value, label, doubtful: false};
+function toPoint({to_play: mover, root_value: value, root_values: values, label}) {
+  return {value: mover === 0 ? value : -value, values, label, doubtful: false};
 }

@@ -3,6 +3,7 @@
 /** @typedef {import('./types.js').Board} Board */
 
 const NUMBER = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+const ORDINALS = ['First', 'Second', 'Third', 'Fourth', 'Fifth', 'Sixth', 'Seventh', 'Eighth'];
 const POINTS = new Intl.NumberFormat('en', {maximumFractionDigits: 1});
 
 /**
@@ -82,7 +83,11 @@ export function formatExact({result, best, plies, proven}) {
  * @returns {string}
  */
 export function gameTitle(name) {
-  const titles = /** @type {Record<string, string>} */ ({connectfour: 'Connect four', tictactoe: 'Tic-tac-toe'});
+  const titles = /** @type {Record<string, string>} */ ({
+    connectfour: 'Connect four',
+    threes: 'Tic-tac-toe for three',
+    tictactoe: 'Tic-tac-toe',
+  });
   if (name.startsWith('twenty48')) return name.replace('twenty48:', '2048 on ').replace('twenty48', '2048').replace('x', '×');
   const last = name.replace(/^openspiel:|\(.*/g, '').split('.').at(-1) ?? name;
   return titles[name] ?? last.charAt(0).toUpperCase() + last.slice(1).replaceAll('_', ' ');
@@ -93,11 +98,12 @@ export function gameTitle(name) {
  * @param {import('../board/geometry.js').Style} style
  * @param {Board | null} board
  * @param {boolean} flipped whether the colors are swapped
- * @param {number} [count] of players
+ * @param {number} [count] of players; with more than two, the colors stay
  * @returns {string[]}
  */
 export function playerNames(style, board, flipped, count = 2) {
   if (count === 1) return ['Player'];
+  if (count > 2) return board?.marks.length === count ? board.marks : ORDINALS.slice(0, count);
   if (board?.players) return flipped ? [board.players[1], board.players[0]] : board.players;
   if (style === 'rack') return flipped ? ['Yellow', 'Red'] : ['Red', 'Yellow'];
   if (style === 'hexagons' || style === 'race') return flipped ? ['Orange', 'Blue'] : ['Blue', 'Orange'];
@@ -106,14 +112,31 @@ export function playerNames(style, board, flipped, count = 2) {
 }
 
 /**
- * @param {number | null} result for player 0; null if the game was cut off
+ * @param {number} player
+ * @returns {string} `first`
+ */
+export const ordinal = (player) => ORDINALS[player].toLowerCase();
+
+/**
+ * @param {number | number[]} result for player 0, with more than two for each
+ * @returns {number[]} who has the most; all of them if it is a draw
+ */
+export function winnersOf(result) {
+  const results = typeof result === 'number' ? [result, -result] : result;
+  const most = Math.max(...results);
+  return [...results.keys()].filter((player) => results[player] === most);
+}
+
+/**
+ * @param {number | number[] | null} result for player 0, with more than two for each; null if the game was cut off
  * @param {string[]} names
  * @param {number | null} [points] that a result of 1 is for people
- * @returns {string} `Red wins`; of one player `480 points`
+ * @returns {string} `Red wins`, `X and Z share first place`; of one player `480 points`
  */
 export function formatResult(result, names, points = null) {
   if (result === null) return 'Cut off';
-  if (names.length === 1) return points === null ? `Result ${formatValue(result)}` : `${formatPoints(points * result)} points`;
-  if (result === 0) return 'Draw';
-  return `${names[result > 0 ? 0 : 1]} wins`;
+  if (typeof result === 'number' && names.length === 1) return points === null ? `Result ${formatValue(result)}` : `${formatPoints(points * result)} points`;
+  const winners = winnersOf(result);
+  if (winners.length === names.length) return 'Draw';
+  return `${winners.map((player) => names[player]).join(' and ')} ${winners.length > 1 ? 'share first place' : 'wins'}`;
 }

@@ -43,11 +43,12 @@
  * @property {number} to_play the player to move; -1 where chance moves
  * @property {boolean} ended
  * @property {number | null} result for player 0
+ * @property {number[] | null} [results] of more than two players
  * @property {number[]} legal actions; or where chance moves the possible outcomes
  * @property {Record<string, number> | null} chances the probability of each outcome where chance moves
  * @property {Record<string, string>} labels of the legal actions
  * @property {string[]} played labels of the moves
- * @property {Array<number | null>} players who made the moves, -1 for chance; null where positions tell
+ * @property {Array<number | null>} players who made the moves, -1 for chance; null where two move in turn
  * @property {number[] | null} banked what each player already has of the result
  * @property {Board | null} board
  * @property {string} text the board as text
@@ -62,6 +63,7 @@
  * @property {number} visits
  * @property {number} share of all visits
  * @property {number} q for the player to move
+ * @property {number[]} [values] the same for each of more than two players
  * @property {number} u
  * @property {boolean} proven
  * @property {string[]} variation labels, this move first
@@ -71,6 +73,7 @@
  * @property {number} readouts visits at the root
  * @property {number} value for the player to move, in [-1, 1]
  * @property {number} value_first the same for player 0
+ * @property {number[]} [values] the same for each of more than two players
  * @property {number} best action
  * @property {number} seconds of this search
  * @property {number} readouts_per_second

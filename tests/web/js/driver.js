@@ -1,7 +1,7 @@
 /**
  * Runs what the tests of the engine ask for: reads one JSON object from standard input, writes one to standard output.
  *
- *     {"rules": URL of a rules.js, "task": "search" | "rules" | "solve" | "conversation" | "review", ...}
+ *     {"rules": URL of a rules.js, "task": "search" | "rules" | "solve" | "conversation" | "review" | "results", ...}
  */
 
 import {readFileSync} from 'node:fs';
@@ -10,6 +10,7 @@ import {Search} from '../../../seraphim/web/engine/search.js';
 import {GameTree} from '../../../seraphim/web/explorer/game_tree.js';
 import {mistakeOf, reviewLine} from '../../../seraphim/web/analysis/values.js';
 import {worstMoves} from '../../../seraphim/web/analysis/worst_moves.js';
+import {formatResult} from '../../../seraphim/web/shared/format.js';
 import {exactResults} from '../../../seraphim/web/engine/solver.js';
 import {evaluate} from './hash_network.js';
 
@@ -29,8 +30,8 @@ function run(search, readouts) {
   }
   const visits = new Array(game.numActions).fill(0);
   for (const candidate of search.candidates) visits[candidate.action] = candidate.visits;
-  const {best, value, proven, candidates} = search;
-  return {visits, best, value, proven, candidates};
+  const {best, value, values, proven, candidates} = search;
+  return {visits, best, value, values, proven, candidates};
 }
 
 /**
@@ -107,12 +108,15 @@ function review() {
     const line = reviewLine(tree.line());
     const toMove = ({node, lost, better}) => [node.ply, node.label, lost, better];
     return {
-      values: line.map(({value}) => value),
-      worst: [0, 1].map((player) => worstMoves(line, player).map(toMove)),
+      values: line.map(({value, values}) => values ?? value),
+      worst: Array.from({length: game.numPlayers ?? 2}, (_, player) => player).map((player) => worstMoves(line, player).map(toMove)),
       marked: tree.line().filter((node) => mistakeOf(node)).map(({ply}) => ply),
     };
   });
 }
+
+/** What pages call results. */
+const results = () => request.results.map((result) => formatResult(result, request.names));
 
 /** Everything that the engine says to the messages of a page, of which each waits for the answer to the one before. */
 async function conversation() {
@@ -139,5 +143,5 @@ async function conversation() {
   return said;
 }
 
-const tasks = {search: searches, rules: games, solve: solved, conversation, review};
+const tasks = {search: searches, rules: games, solve: solved, conversation, review, results};
 process.stdout.write(JSON.stringify(await tasks[request.task ?? 'search']()));

@@ -9,7 +9,8 @@ function scrambled(bits) {
 export function evaluate(game, observation) {
   let bits = 0x811c9dc5;
   for (const count of observation) bits = Math.imul(bits ^ count, 0x01000193);
-  const numbers = Array.from({length: game.numActions + 1}, (_, k) => scrambled(bits + Math.imul(k + 1, 0x9e3779b9)));
-  const value = 2 * numbers.pop() - 1;
-  return {logits: numbers.map((number) => Math.fround(6 * number - 3)), value: Math.fround(value)};
+  const columns = game.numPlayers > 2 ? game.numPlayers : 1;
+  const outputs = Array.from({length: game.numActions + columns}, (_, k) => scrambled(bits + Math.imul(k + 1, 0x9e3779b9)));
+  const values = outputs.splice(game.numActions).map((number) => Math.fround(2 * number - 1));
+  return {logits: outputs.map((number) => Math.fround(6 * number - 3)), value: columns > 1 ? values : values[0]};
 }

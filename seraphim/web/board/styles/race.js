@@ -5,46 +5,45 @@ import {CELL} from '../geometry.js';
 import {mayAnimate} from '../drawing.js';
 
 /**
+ * @typedef {import('../../shared/types.js').Board} Board
  * @typedef {import('../geometry.js').Geometry} Geometry
  * @typedef {import('../styles.js').Shown} Shown
  * @typedef {import('../styles.js').Setting} Setting
  */
 
-const [WIDTH, HEIGHT, DIE_TOP] = [520, 340, 120];
+const WIDTH = 520;
+const RISE = 84; // from a track to the next, where there are more than two: then the die is below them
 const [TRACK_LEFT, TRACK_WIDTH, TRACK_HEIGHT] = [16, 488, 34];
-const COLORS = ['var(--first)', 'var(--second)'];
 
 /** The places of pips on a face of three rows and columns, from 0 to 8. */
 const PIPS = [[], [4], [2, 6], [2, 4, 6], [0, 2, 6, 8], [0, 2, 4, 6, 8], [0, 2, 3, 5, 6, 8]];
 
-/** @returns {Geometry} */
-export const layOut = () => ({
-  style: 'race',
-  rows: 1,
-  columns: 1,
-  left: (WIDTH - CELL) / 2,
-  top: DIE_TOP,
-  half: CELL / 2,
-  rise: CELL,
-  shift: 0,
-  width: WIDTH,
-  height: HEIGHT,
-  nameSize: 22,
-});
+/**
+ * @param {Board} board
+ * @returns {Geometry}
+ */
+export function layOut({tracks = []}) {
+  const [top, height] = tracks.length > 2 ? [RISE * tracks.length + 12, RISE * tracks.length + 120] : [120, 340];
+  const left = (WIDTH - CELL) / 2;
+  return {style: 'race', rows: 1, columns: 1, left, top, half: CELL / 2, rise: CELL, shift: 0, width: WIDTH, height, nameSize: 22};
+}
 
 export const drawBoard = () => ({behind: []});
 
 /**
  * @param {SVGGElement} layer
- * @param {Geometry} _geometry
+ * @param {Geometry} geometry
  * @param {Shown} shown
  * @param {Setting} setting
  */
-export function drawState(layer, _geometry, {board, to_play: mover}, {names, animate, move = '', rolled = ''}) {
+export function drawState(layer, {top, height}, {board, to_play: mover}, {names, animate, move = '', rolled = ''}) {
   const tracks = board?.tracks ?? [];
   const mine = mover < 0 ? tracks.findIndex(([, stake]) => stake > 0) : mover;
-  const drawn = tracks.flatMap((track, player) => drawTrack(track, player, names[player], player === mine));
-  const die = svg('g', {transform: `translate(${WIDTH / 2} ${DIE_TOP + CELL / 2})`}, drawDie(Number(rolled), mover < 0));
+  const placeOf = (/** @type {number} */ player) => (player && tracks.length === 2 ? height - 42 : 44 + RISE * player);
+  const drawn = tracks.map((track, player) => {
+    return svg('g', {class: `player-${player}`}, ...drawTrack(track, placeOf(player), names[player], player === mine));
+  });
+  const die = svg('g', {transform: `translate(${WIDTH / 2} ${top + CELL / 2})`}, drawDie(Number(rolled), mover < 0));
   layer.replaceChildren(...drawn, die);
   if (animate && mayAnimate() && rolled && move === rolled) {
     const frames = [
@@ -80,13 +79,12 @@ function drawDie(face, isRolling) {
 
 /**
  * @param {[points: number, stake: number, goal: number]} track
- * @param {number} player
+ * @param {number} y of its upper edge
  * @param {string} name
  * @param {boolean} isTurn
  * @returns {SVGElement[]}
  */
-function drawTrack([points, stake, goal], player, name, isTurn) {
-  const y = player ? HEIGHT - 42 : 44;
+function drawTrack([points, stake, goal], y, name, isTurn) {
   const toWidth = (/** @type {number} */ count) => (TRACK_WIDTH * Math.min(count, goal)) / goal;
   const line = {x: TRACK_LEFT, y, height: TRACK_HEIGHT, rx: 12};
   const above = y - 24;
@@ -94,8 +92,8 @@ function drawTrack([points, stake, goal], player, name, isTurn) {
     svg('text', {x, y: above, style: `text-anchor: ${anchor}; font-size: ${size}px; font-weight: 700; fill: var(--ink)`}, content);
   return [
     svg('rect', {...line, width: TRACK_WIDTH, style: 'fill: var(--panel); stroke: var(--outline); stroke-width: 2'}),
-    svg('rect', {...line, width: toWidth(points + stake), style: `fill: ${COLORS[player]}; fill-opacity: 0.4`}),
-    svg('rect', {...line, width: toWidth(points), style: `fill: ${COLORS[player]}`}),
+    svg('rect', {...line, width: toWidth(points + stake), style: 'fill: var(--stone); fill-opacity: 0.4'}),
+    svg('rect', {...line, width: toWidth(points), style: 'fill: var(--stone)'}),
     text(TRACK_LEFT, 'start', name, 24),
     text(WIDTH / 2, 'middle', isTurn && stake ? `+${stake} this turn` : '', 24),
     text(TRACK_LEFT + TRACK_WIDTH, 'end', `${points} / ${goal}`, 30),
