@@ -100,7 +100,7 @@ class LabeledMove(NamedTuple):
 
     label: str
     player: int | None
-    """Or CHANCE; None where labels do not vary and two players move in turn, as positions tell."""
+    """Or CHANCE; None where labels do not vary and at most two players move: positions tell."""
 
 
 def to_played(

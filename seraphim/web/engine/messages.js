@@ -59,7 +59,7 @@ const labelIn = (game, state, action) => (isChance(game, state) ? game.chanceLab
 
 const isForMany = (game) => game.numPlayers > 2;
 
-/** The moves of a position, each with the player who made it, or CHANCE; null where two players move in turn. */
+/** The moves of a position, each with the player who made it, or CHANCE; null where positions tell the players. */
 function toPlayed(game, start, moves) {
   if (!game.chances && !isForMany(game)) return moves.map((action) => ({label: game.labels[action], player: null}));
   let state = start === null ? game.initial() : game.fromWords(start);

@@ -48,7 +48,7 @@
  * @property {Record<string, number> | null} chances the probability of each outcome where chance moves
  * @property {Record<string, string>} labels of the legal actions
  * @property {string[]} played labels of the moves
- * @property {Array<number | null>} players who made the moves, -1 for chance; null where two move in turn
+ * @property {Array<number | null>} players who made the moves, -1 for chance; null where positions tell
  * @property {number[] | null} banked what each player already has of the result
  * @property {Board | null} board
  * @property {string} text the board as text
