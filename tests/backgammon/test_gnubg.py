@@ -218,3 +218,23 @@ def test_a_silent_program_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(GameError, match="gnubg:4 did not answer in time"):
         player.choose(rolled_games(1))
     player.close()
+
+
+def test_what_plays_lose_is_told() -> None:
+    game, player = load_game("backgammon"), gnubg_player(GAME, "0")
+    random, states, moves = np.random.default_rng(0), game.initial(1), list[int]()
+    while len(moves) < 60:  # against random play
+        if GAME.to_play(states)[0] == 0:
+            moves.append(int(player.choose([moves])[0]))
+        else:
+            moves.append(int(random_actions(followers(GAME, states), random)[0]))
+        states = GAME.step(states, np.array(moves[-1:]))
+    player.close()
+    lost = gnubg.lost_points(GAME, moves, 0)
+    by_player = [[points for _, seat, points in lost if seat == each] for each in (0, 1)]
+    assert min(map(len, by_player)) > 3
+    assert max(by_player[0]) < 1e-5  # as far as it looks
+    assert np.mean(by_player[1]) > 0.1
+    ahead = gnubg.lost_points(GAME, moves[:24], 1)
+    assert [each[:2] for each in ahead] == [each[:2] for each in lost if each[0] < 24][: len(ahead)]
+    assert all(GAME.to_play(after(moves[:ply])[None])[0] == seat for ply, seat, _ in lost)
