@@ -65,15 +65,16 @@ def rolled_games(number: int) -> list[list[int]]:
     """The moves of random games up to a roll that a player is to play, at all ages."""
     random, found = np.random.default_rng(3), list[list[int]]()
     while len(found) < number:
-        states, moves, plies, rolled = GAME.initial(1), list[int](), int(random.integers(300)), False
-        while not GAME.outcome(states)[0][0]:
-            if len(moves) > plies and rolled:
-                found.append(moves)
-                break
-            rolled = GAME.to_play(states)[0] == CHANCE
-            moves.append(int(random_actions(followers(GAME, states), random)[0]))
-            states = GAME.step(states, np.array(moves[-1:]))
-    return found
+        states, moves, plies = GAME.initial(number), np.empty((number, 0), np.int64), random.integers(300, size=number)
+        while len(states):
+            rolled = GAME.to_play(states) == CHANCE
+            actions = random_actions(followers(GAME, states), random)
+            states, moves = GAME.step(states, actions), np.column_stack([moves, actions])
+            over = GAME.outcome(states)[0]
+            chosen = rolled & ~over & (moves.shape[1] > plies)
+            found += moves[chosen].tolist()
+            states, moves, plies = (each[~over & ~chosen] for each in (states, moves, plies))
+    return found[:number]
 
 
 def after(moves: list[int]) -> Array:
