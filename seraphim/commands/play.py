@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
     import numpy as np
     from rich.console import Console
 
-    from seraphim.game.features import check_two_players, has_chance
+    from seraphim.game.features import has_chance
     from seraphim.players.external.load import load_engine
     from seraphim.players.opponent import PlayOptions
     from seraphim.proof.known_moves import read_moves
@@ -73,7 +73,6 @@ def main(arguments: Sequence[str]) -> None:
         read_moves(game, model.game, Path(PROOF.value)) if PROOF.value else None,
     )
     if ENGINE.value:
-        check_two_players(model.game)
         cli.refuse_flags(True, "computer", "temperature", "noise", "proof", because="--engine makes the moves")
         session.engine = load_engine(model.game, ENGINE.value)
     if LOAD.value:

@@ -65,15 +65,16 @@ def rolled_games(number: int) -> list[list[int]]:
     """The moves of random games up to a roll that a player is to play, at all ages."""
     random, found = np.random.default_rng(3), list[list[int]]()
     while len(found) < number:
-        states, moves, plies, rolled = GAME.initial(1), list[int](), int(random.integers(300)), False
-        while not GAME.outcome(states)[0][0]:
-            if len(moves) > plies and rolled:
-                found.append(moves)
-                break
-            rolled = GAME.to_play(states)[0] == CHANCE
-            moves.append(int(random_actions(followers(GAME, states), random)[0]))
-            states = GAME.step(states, np.array(moves[-1:]))
-    return found
+        states, moves, plies = GAME.initial(number), np.empty((number, 0), np.int64), random.integers(300, size=number)
+        while len(states):
+            rolled = GAME.to_play(states) == CHANCE
+            actions = random_actions(followers(GAME, states), random)
+            states, moves = GAME.step(states, actions), np.column_stack([moves, actions])
+            over = GAME.outcome(states)[0]
+            chosen = rolled & ~over & (moves.shape[1] > plies)
+            found += moves[chosen].tolist()
+            states, moves, plies = (each[~over & ~chosen] for each in (states, moves, plies))
+    return found[:number]
 
 
 def after(moves: list[int]) -> Array:
@@ -218,3 +219,23 @@ def test_a_silent_program_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(GameError, match="gnubg:4 did not answer in time"):
         player.choose(rolled_games(1))
     player.close()
+
+
+def test_what_plays_lose_is_told() -> None:
+    game, player = load_game("backgammon"), gnubg_player(GAME, "0")
+    random, states, moves = np.random.default_rng(0), game.initial(1), list[int]()
+    while len(moves) < 60:  # against random play
+        if GAME.to_play(states)[0] == 0:
+            moves.append(int(player.choose([moves])[0]))
+        else:
+            moves.append(int(random_actions(followers(GAME, states), random)[0]))
+        states = GAME.step(states, np.array(moves[-1:]))
+    player.close()
+    lost = gnubg.lost_points(GAME, moves, 0)
+    by_player = [[points for _, seat, points in lost if seat == each] for each in (0, 1)]
+    assert min(map(len, by_player)) > 3
+    assert max(by_player[0]) < 1e-5  # as far as it looks
+    assert np.mean(by_player[1]) > 0.1
+    ahead = gnubg.lost_points(GAME, moves[:24], 1)
+    assert [each[:2] for each in ahead] == [each[:2] for each in lost if each[0] < 24][: len(ahead)]
+    assert all(GAME.to_play(after(moves[:ply])[None])[0] == seat for ply, seat, _ in lost)

@@ -159,6 +159,11 @@ def test_uci_plays_only_games_that_have_names_for_it() -> None:
         uci_player(OTHELLO, "fairy-stockfish")
 
 
+def test_gtp_plays_no_games_of_chance() -> None:
+    with pytest.raises(GameError, match="pig is a game of chance, which is not played here"):
+        gtp_player(load_game("pig"), "gnugo --mode gtp")
+
+
 def test_a_name_that_is_not_legal_is_refused() -> None:
     (state,) = OTHELLO.initial(1)
     assert action_named(OTHELLO, vertex_names(OTHELLO), state, "D3") == OTHELLO.parse_action("d3")

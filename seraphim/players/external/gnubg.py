@@ -13,8 +13,8 @@ import socket
 import tempfile
 import time
 import weakref
-from collections.abc import Callable
-from typing import Any, TextIO
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -29,6 +29,7 @@ THINKING_SECONDS = 300.0  # at most, for an answer
 STARTING_SECONDS = 60.0
 GAMES_FOLDER = "/usr/games"  # where Debian puts it, which root's path leaves out
 MOST_PLIES = 4  # that it looks ahead
+MOST_COMPARED, LARGEST_ERROR = 8, 0.16  # plays, and points, of those that are looked into, as in its own analyses
 MOST_REMEMBERED = 50_000  # positions and unfinished plays
 
 _DICE = slice(33, 35)  # fields of a board
@@ -74,9 +75,10 @@ class GnubgProcess:
         names = [re.sub("^25/", "bar/", move.rstrip("*")) for move in self._ask(board).split()]
         return [re.sub("/0$", "/off", name) for name in names]
 
-    def equity(self, board: str) -> float:
-        """Return the points that the player who is to roll expects."""
-        return float(self._ask(f"evaluation fibsboard {board} plies {self._plies} cube off").split()[-1])
+    def equity(self, board: str, plies: int | None = None) -> float:
+        """Return the points that the player who is to roll expects, by default as far ahead as moves are."""
+        plies = self._plies if plies is None else plies
+        return float(self._ask(f"evaluation fibsboard {board} plies {plies} cube off").split()[-1])
 
     def _ask(self, request: str) -> str:
         try:
@@ -146,10 +148,22 @@ class GnubgEngine:
     title = "GNU Backgammon"
     moves: Moves = ()  # it needs positions only
 
-    def __init__(self, game: Game, games: _Games, board: Callable[[Array], str], plies: int) -> None:
-        """Start a process; `board` is what writes positions; errors as `GnubgProcess`."""
+    def __init__(self, game: Game, games: _Games, plies: int) -> None:
+        """Start a process.
+
+        Raises:
+            PlayerError: this is another game.
+            NotInstalledError, EngineLostError: see `GnubgProcess`.
+        """
+        board = features_of(game).fibs_board
+        if board is None:
+            raise PlayerError(f"gnubg plays backgammon, not {game.name}")
         self._game, self._games, self._board = game, games, board
         self._process = GnubgProcess(plies)
+
+    def is_rolled(self, state: Array) -> bool:
+        """Return whether a whole roll is to be played in a state [W]."""
+        return "0" not in self._board(state).split(":")[_DICE]
 
     def choose(self, moves: Moves) -> int:
         """Return its action after some moves from the initial position.
@@ -160,42 +174,69 @@ class GnubgEngine:
         actions = np.flatnonzero(self._game.legal(state[None])[0]).tolist()
         play = self._games.play(moves)
         if play is None:
-            board = self._board(state)
-            if "0" not in board.split(":")[_DICE]:
-                play = self._process.moves(board)
+            if self.is_rolled(state):
+                play = self._process.moves(self._board(state))
             elif len(actions) > 1:
                 return self._finish(state)
         if not play:
             return actions[0]  # roll or pass
         labels = {_plain(label_in(self._game, state, action)): action for action in actions}
         # From the rearmost checker, by the larger die: what is left of the play is legal then.
-        action, label = max((labels[move], move) for move in play if move in labels) if labels else (0, "")
+        action, label = max([(labels[move], move) for move in play if move in labels], default=(-1, ""))
+        if not label:
+            raise GameError(f"gnubg plays {' '.join(play)}, which is not legal here:\n{self._game.render(state)}")
         rest = play.copy()
         rest.remove(label)
         self._games.begin((*moves, action), rest)
         return action
 
     def _finish(self, state: Array) -> int:
-        # Of a roll that others began to play, the best of all positions that it can end in.
-        game, mover, points = self._game, self._game.to_play(state[None])[0], features_of(self._game).points or 1.0
-        firsts = np.flatnonzero(game.legal(state[None])[0])
-        states, found = game.step(np.repeat(state[None], len(firsts), axis=0), firsts), list[tuple[float, int]]()
-        while len(states):
-            ended, results = game.outcome(states)
-            over = ended | (game.to_play(states) != mover)
-            for row in np.flatnonzero(over):
-                result = points * float(results[row]) * (-1 if mover else 1)
-                value = result if ended[row] else -self._process.equity(self._board(states[row]))
-                found.append((value, int(firsts[row])))
-            rows, actions = np.nonzero(game.legal(states[~over]))
-            states = np.column_stack([firsts[~over][rows], game.step(states[~over][rows], actions)])
-            states = np.unique(states, axis=0)
-            firsts, states = states[:, 0], states[:, 1:]
-        return max(found)[1]
+        # Of a roll that others began to play, by the values of all positions that it can end in.
+        ends = _ends(self._game, state)
+        return ends[int(np.argmax([self.value(end.state, state) for end in ends]))].first
+
+    def value(self, end: Array, state: Array, plies: int | None = None) -> float:
+        """Return the points that the player to move in a state expects after a play that ends in another state [W]."""
+        ended, results = self._game.outcome(end[None])
+        if not ended[0]:
+            return -self._process.equity(self._board(end), plies)
+        sign = -1.0 if self._game.to_play(state[None])[0] else 1.0
+        return sign * float(results[0]) * (features_of(self._game).points or 1.0)
+
+    def lost(self, state: Array, end: Array) -> float:
+        """Return how many points a play of a roll loses that leads from a state to another one [W].
+
+        Plays are valued without looking ahead first, and the best of these, and this one, as far ahead as moves are.
+        """
+        plays = [each.state for each in _ends(self._game, state)]
+        values = np.array([self.value(each, state, 0) for each in plays])
+        best = np.argsort(-values)[:MOST_COMPARED]
+        compared = [plays[row] for row in best if values[row] > values.max() - LARGEST_ERROR]
+        own = self.value(end, state)
+        return max(0.0, *(self.value(each, state) - own for each in compared))
 
     def close(self) -> None:
         """End the process."""
         self._process.close()
+
+
+class _End(NamedTuple):
+    state: Array  # where a roll can end, int64 [W]
+    first: int  # an action that leads there
+
+
+def _ends(game: Game, state: Array) -> list[_End]:
+    # The ways to play a roll to its end, from a state in which a player moves.
+    mover, firsts = game.to_play(state[None])[0], np.flatnonzero(game.legal(state[None])[0])
+    states, found = game.step(np.repeat(state[None], len(firsts), axis=0), firsts), list[_End]()
+    while len(states):
+        over = game.outcome(states)[0] | (game.to_play(states) != mover)
+        found += [_End(*pair) for pair in zip(states[over], firsts[over].tolist(), strict=True)]
+        rows, actions = np.nonzero(game.legal(states[~over]))
+        states, firsts = game.step(states[~over][rows], actions), firsts[~over][rows]
+        states, kept = np.unique(states, axis=0, return_index=True)
+        firsts = firsts[kept]
+    return found
 
 
 def _plain(move: str) -> str:
@@ -212,7 +253,24 @@ def gnubg_player(game: Game, plies: str) -> EnginePlayer:
     """
     if plies not in [str(number) for number in range(MOST_PLIES + 1)]:
         raise SettingsError(f"gnubg:{plies}: expected the plies that it looks ahead, 0 to {MOST_PLIES}, as in gnubg:2")
-    board, games = features_of(game).fibs_board, _Games(game)
-    if board is None:
-        raise PlayerError(f"gnubg plays backgammon, not {game.name}")
-    return EnginePlayer(f"gnubg:{plies}", lambda: GnubgEngine(game, games, board, int(plies)))
+    games = _Games(game)
+    return EnginePlayer(f"gnubg:{plies}", lambda: GnubgEngine(game, games, int(plies)))
+
+
+def lost_points(game: Game, moves: Sequence[int], plies: int = 2) -> list[tuple[int, int, float]]:
+    """Return what each play of a roll lost in a game, by GNU Backgammon: its ply, the player, and the points.
+
+    Rolls that can be played in one way are left out; errors as `GnubgEngine`.
+    """
+    found, (state,), begun, start = list[tuple[int, int, float]](), game.initial(1), None, 0
+    with contextlib.closing(GnubgEngine(game, _Games(game), plies)) as engine:
+        for ply, action in enumerate(moves):
+            player = int(game.to_play(state[None])[0])
+            if begun is None and engine.is_rolled(state):
+                begun, start = state, ply
+            (state,) = game.step(state[None], np.array([action]))
+            if begun is not None and (game.to_play(state[None])[0] != player or game.outcome(state[None])[0][0]):
+                if len(_ends(game, begun)) > 1:
+                    found.append((start, player, engine.lost(begun, state)))
+                begun = None
+    return found

@@ -6,6 +6,7 @@ import numpy as np
 
 from seraphim.errors import GameError, PlayerError
 from seraphim.game import Array, Game
+from seraphim.game.features import check_two_players
 from seraphim.players.external.move_names import COLORS, board_size, must_pass, vertex_names
 from seraphim.players.external.player import EnginePlayer, Moves, chosen
 from seraphim.players.external.process import EngineProcess
@@ -96,5 +97,10 @@ class GtpEngine:
 
 
 def gtp_player(game: Game, command: str) -> EnginePlayer:
-    """Return the player that asks programs by GTP, which a command starts; errors as `EnginePlayer`."""
+    """Return the player that asks programs by GTP, which a command starts; errors as `EnginePlayer`.
+
+    Raises:
+        GameError: it is a game of chance, or not of two players.
+    """
+    check_two_players(game)
     return EnginePlayer(f"gtp:{command}", lambda: GtpEngine(game, command))
