@@ -49,7 +49,8 @@ class GnubgProcess:
         if program is None:
             raise NotInstalledError("GNU Backgammon is not installed, as gnubg: install it (Debian: apt install gnubg)")
         self._plies, folder = plies, tempfile.TemporaryDirectory()
-        self._process = EngineProcess(shlex.join([program, *"--tty --quiet --no-rc --prefsdir".split(), folder.name]))
+        command = shlex.join([program, *"--tty --quiet --no-rc --prefsdir".split(), folder.name])
+        self._process = EngineProcess(command, grace=0.0)  # while it listens, it does not notice the end of its input
         self._socket = socket.socket(socket.AF_UNIX)
         self._answers = self._socket.makefile(encoding="ascii")
         self.close = weakref.finalize(self, _end, self._process, self._socket, self._answers, folder)

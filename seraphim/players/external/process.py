@@ -28,14 +28,15 @@ class EngineSilentError(EngineLostError):
 class EngineProcess:
     """A program that was started by a command, and ends with all that it has started, with this object at the latest.
 
-    A Ctrl-C in our terminal does not reach it: whoever started it must close it.
+    A Ctrl-C in our terminal does not reach it: whoever started it must close it. Then it is killed, unless it ends
+    within `grace` seconds after the end of its input.
 
     Raises:
         SettingsError: the command is not valid, or cannot be started.
         NotInstalledError: there is no such program.
     """
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, grace: float = GRACE_SECONDS) -> None:
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -47,7 +48,7 @@ class EngineProcess:
         self._process: Any = self._started(words)
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_read, args=(self._process.stdout, self._lines), daemon=True).start()
-        self._finalizer = weakref.finalize(self, _end, self._process, self._errors)
+        self._finalizer = weakref.finalize(self, _end, self._process, self._errors, grace)
 
     def _started(self, words: list[str]) -> "subprocess.Popen[str]":
         try:
@@ -122,12 +123,12 @@ def _read(stream: IO[str], lines: "queue.Queue[str | None]") -> None:
     lines.put(None)
 
 
-def _end(process: Any, errors: IO[bytes]) -> None:
+def _end(process: Any, errors: IO[bytes], grace: float) -> None:
     with contextlib.suppress(OSError, ValueError):
         process.stdin.close()
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_SECONDS)
+            process.wait(grace)
     finally:  # also on a second Ctrl-C
         _kill(process)
         process.wait()
