@@ -22,9 +22,22 @@ HEIGHT = 5  # checkers drawn on a point
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "width": 256, "activation": "relu", "l2": 1e-5},
     "search": {"readouts": 100},
-    "self_play": {"readouts_growth_steps": 0, "games_per_generation": 500},
+    # Many moves are bad beyond doubt: a Gumbel root looks at all of them, though dice follow.
+    "self_play_search": {"root": "gumbel", "readouts": 16},
+    # Dice lead to enough different positions without random moves.
+    "self_play": {
+        "concurrent_games": 512,
+        "readouts_growth_steps": 0,
+        "games_per_generation": 1000,
+        "random_plies": 0,
+    },
     # Dice decide many games: what the search expects says more than who won.
-    "training": {"batch_size": 1024, "root_value_share": 0.9, "max_window": 500_000},
+    "training": {
+        "batch_size": 1024,
+        "root_value_share": 0.6,
+        "samples_per_position": 1.5,
+        "max_window": 600_000,
+    },
 }
 
 
