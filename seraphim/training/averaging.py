@@ -1,10 +1,11 @@
 """Merging of equal positions in the window: the mean of their targets, with a weight that grows with their number."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seraphim.game import Array
+from seraphim.jit import kernel
 from seraphim.records.examples import Positions, pick
 from seraphim.records.sparse import SparseRows
 
@@ -14,14 +15,12 @@ def averaged(positions: Positions) -> Positions:
 
     Properties of games rather than positions (moves, plies, ends) are those of the first occurrence.
     """
-    _, first, group, counts = np.unique(
-        positions.states, axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
-    group = group.ravel()
-    growth = (1 + np.log2(counts)).astype(np.float32)
-    policies, policy_weights = _means(positions.policies, positions.policy_weights, group, first)
-    values, value_weights = _means(positions.values, positions.value_weights, group, first)
-    root_values, _ = _means(positions.root_values, np.ones(len(group)), group, first)
+    groups = _groups(positions.states)
+    growth = (1 + np.log2(np.diff(groups.starts))).astype(np.float32)
+    policies, policy_weights = _means(positions.policies, positions.policy_weights, groups)
+    values, value_weights = _means(positions.values, positions.value_weights, groups)
+    root_values, _ = _means(positions.root_values, np.ones(len(positions.states)), groups)
+    first = groups.first
     return pick(positions, first)._replace(
         policies=policies,
         values=values,
@@ -31,20 +30,54 @@ def averaged(positions: Positions) -> Positions:
     )
 
 
-def _means(rows: Array | SparseRows, weights: Array, group: Array, first: Array) -> tuple[Any, Array]:
+class _Groups(NamedTuple):
+    # The groups of equal states, by the words of the states: the places of the first and the others in the window.
+    order: Array  # int64 [N], one group after the other, each in the order of the window
+    starts: Array  # int64 [G + 1], of the groups in `order`
+
+    @property
+    def first(self) -> Array:
+        return self.order[self.starts[:-1]]
+
+
+def _groups(states: Array) -> _Groups:
+    order = np.lexsort(states.T[::-1])
+    changes = (states[order[1:]] != states[order[:-1]]).any(axis=1)
+    return _Groups(order, np.concatenate([[0], np.flatnonzero(changes) + 1, [len(order)]]))
+
+
+def _means(rows: Array | SparseRows, weights: Array, groups: _Groups) -> tuple[Any, Array]:
     # The weighted mean of the rows of each group float32 (the first row if all weights are 0), and the mean weight.
+    sizes = np.diff(groups.starts)
+    group = np.empty(len(weights), np.int64)
+    group[groups.order] = np.repeat(np.arange(len(sizes)), sizes)
     total = np.bincount(group, weights)
     divisor = np.maximum(total, 1e-9)
-    mean_weights = (total / np.bincount(group)).astype(np.float32)
+    mean_weights = (total / sizes).astype(np.float32)
     if isinstance(rows, SparseRows):
         unweighted = total[group] == 0
         shares = np.where(unweighted, 0.0, weights / divisor[group])
-        shares[first[total == 0]] = 1.0
-        return _sums(rows, shares, group, len(first)), mean_weights
-    means = np.empty((len(first), *rows.shape[1:]), np.float32)
-    for mean, column in zip(means.reshape(len(first), -1).T, rows.reshape(len(rows), -1).T, strict=True):
-        mean[:] = np.where(total > 0, np.bincount(group, weights * column) / divisor, column[first])
+        shares[groups.first[total == 0]] = 1.0
+        return _sums(rows, shares, group, len(sizes)), mean_weights
+    means = np.empty((len(sizes), *rows.shape[1:]), np.float32)
+    _add_up(rows.reshape(len(rows), -1), weights, *groups, divisor, means.reshape(len(sizes), -1))
     return means, mean_weights
+
+
+@kernel
+def _add_up(rows: Array, weights: Array, order: Array, starts: Array, divisor: Array, means: Array) -> None:
+    # Fills in the means of dense rows.
+    total = np.empty(rows.shape[1])
+    for group in range(len(means)):
+        members = order[starts[group] : starts[group + 1]]
+        total[:] = 0.0
+        is_weighted = False
+        for row in members:
+            is_weighted = is_weighted or weights[row] > 0
+            for column in range(len(total)):
+                total[column] += weights[row] * rows[row, column]
+        for column in range(len(total)):
+            means[group, column] = total[column] / divisor[group] if is_weighted else rows[members[0], column]
 
 
 def _sums(rows: SparseRows, weights: Array, group: Array, num_groups: int) -> SparseRows:
