@@ -21,6 +21,7 @@ import {layOutSquares, styleOf} from './geometry.js';
  * @property {(layer: SVGGElement, geometry: Geometry, shown: Shown, setting: Setting) => void} [drawState] draw the
  *     position in place of pieces in cells
  * @property {(label: string) => Element[]} [drawOutcome] draw an outcome of chance on its button
+ * @property {(board: Board, cell: Cell, names: string[]) => string} [describe] say what is in a cell, if not as elsewhere
  * @property {(text: string) => Element[]} drawText
  */
 
