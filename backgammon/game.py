@@ -140,7 +140,7 @@ class Backgammon:
             for action in np.flatnonzero(legal[:ROLL]).tolist()
         }
         if legal[ROLL]:
-            targets[ROLL] = [(1, _DICE[player]), (1, _DICE[player] + 1)]
+            targets[ROLL] = [(1, _DICE[player] + place) for place in range(-1, 3)]
         return Board(cells, _BOARD_MARKS, targets, look="backgammon", players=NAMES)
 
     def render(self, state: Array) -> str:

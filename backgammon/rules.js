@@ -200,13 +200,13 @@ export default {
       own.forEach((count, slot) => count && put(placeOf(seat, slot), CHECKERS * seat + count - 1)),
     );
     const legal = this.legal(state);
-    const two = [[1, DICE[player]], [1, DICE[player] + 1]];
+    const area = upTo(4).map((place) => [1, DICE[player] - 1 + place]);
     if (chance === BEGINS) DICE.forEach((column) => put([1, column], UNROLLED));
-    else if (chance || legal[0] === ROLL) two.forEach((place) => put(place, UNROLLED));
+    else if (chance || legal[0] === ROLL) area.slice(1, 3).forEach((place) => put(place, UNROLLED));
     const dice = diceOf(state);
     dice.forEach((die, place) => put([1, DICE[player] - Number(dice.length > 2) + place], 2 * CHECKERS + die - 1));
     const toCells = (action) =>
-      action === ROLL ? two : [Math.max(slotOf(action) - dieOf(action), OFF), slotOf(action)].map((slot) => placeOf(player, slot));
+      action === ROLL ? area : [Math.max(slotOf(action) - dieOf(action), OFF), slotOf(action)].map((slot) => placeOf(player, slot));
     const targets = Object.fromEntries(legal.filter((action) => action < PASS).map((action) => [action, toCells(action)]));
     return {rows: 3, columns: 14, cells, marks: BOARD_MARKS, targets, look: 'backgammon', players: NAMES};
   },

@@ -95,9 +95,9 @@ export function center({left, top, half, rise, shift}, [row, column]) {
 
 /**
  * @param {Style} style
- * @returns {boolean} whether numbers about its moves can stand in their cells
+ * @returns {boolean} whether its moves are placed in cells, where numbers about them can stand
  */
-export const hasPlaces = (style) => !['race', 'tiles', 'net', 'backgammon'].includes(style);
+export const hasPlaces = (style) => !['race', 'tiles', 'net'].includes(style);
 
 /**
  * @param {Style} style

@@ -101,7 +101,7 @@ export function drawOutcome(label) {
 export function describe(board, [row, column], names) {
   const mark = board.cells[row][column];
   if (row === 1) {
-    if (board.marks[mark] === '?') return 'Roll the dice';
+    if (Object.values(board.targets).some((cells) => cells.some(([r, c]) => r === 1 && c === column))) return 'Roll the dice';
     return `Dice of ${names[column > BAR ? 0 : 1]}: ${board.marks[mark] ?? 'none'}`;
   }
   const place = column === BAR ? 'Bar' : column === TRAY ? 'Borne off' : `Point ${toPoint([row, column])}`;
