@@ -374,7 +374,13 @@ def test_games_for_three_are_replayed(visitor: Visitor) -> None:
 @needs_axe
 @pytest.mark.parametrize(
     "path",
-    [f"pig&moves={PIG},roll", f"backgammon&moves={BACKGAMMON}", f"twenty48-2x3&moves={TILES}", f"cube&moves={CUBE}", f"threes&moves={THREES}"],
+    [
+        f"pig&moves={PIG},roll",
+        f"backgammon&moves={BACKGAMMON}",
+        f"twenty48-2x3&moves={TILES}",
+        f"cube&moves={CUBE}",
+        f"threes&moves={THREES}",
+    ],
 )
 @pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 800}}, PHONE], ids=["desktop", "phone"])
 def test_everyone_can_use_the_pages(visitor: Visitor, path: str, device: dict[str, object]) -> None:
