@@ -12,11 +12,21 @@ import numpy as np
 from backgammon import rules
 from backgammon.rules import BAR, CHECKERS, NUM_ACTIONS, OFF, PAIRS, PASS, PLANES, ROLL, SIDES, SLOTS, TURN, UNEQUAL
 from seraphim.errors import GameError
-from seraphim.game import Array, Symmetries, identity_symmetry
+from seraphim.game import EMPTY, Array, Board, Symmetries, identity_symmetry
 
 MARKS = "XO"  # of players 0 and 1
+NAMES = "White", "Black"
 START = {24: 2, 13: 5, 8: 3, 6: 5}  # each player's checkers, as the player counts the points
 HEIGHT = 5  # checkers drawn on a point
+
+# Pages draw three rows as player 0 sees them: points 13 to 24, dice, and points 12 to 1. Between the halves is the bar,
+# and at the right are the checkers borne off. The cell of each slot of player 0; player 1 has the one across the board.
+_PLACES = [(2, 13), *((2, 12 - slot + (slot < 7)) for slot in range(1, 13))]
+_PLACES += [*((0, slot - 13 + (slot > 18)) for slot in range(13, BAR)), (2, 6)]
+_DICE = 9, 2  # the column of the first of two dice of each player
+_UNROLLED = 2 * CHECKERS + SIDES
+# So many checkers of whom, a die to be played, one to be rolled.
+_BOARD_MARKS = (*(f"{mark}{number}" for mark in MARKS for number in range(1, CHECKERS + 1)), *"123456", "?")
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
@@ -123,6 +133,29 @@ class Backgammon:
         """Return how many checkers a player has in each slot, as the player counts them, int [26]."""
         return np.array([rules.count(state[None], 0, player, slot) for slot in range(SLOTS)])
 
+    def board(self, state: Array) -> Board:
+        """Return three rows from player 0's side: points 13 to 24, dice, and points 12 to 1."""
+        player, high, low, left = (int(state[TURN]) >> shift & mask for shift, mask in ((0, 1), (1, 7), (4, 7), (7, 7)))
+        cells = np.full((3, 14), EMPTY, np.int8)
+        for each in (0, 1):
+            for slot, number in enumerate(self.checkers(state, each).tolist()):
+                if number:
+                    cells[_place(each, slot)] = CHECKERS * each + number - 1
+        chance, (legal,) = state[TURN] >> 10, self.legal(state[None])
+        if chance == rules.BEGINS:
+            cells[1, _DICE] = _UNROLLED
+        elif chance or legal[ROLL]:
+            cells[1, _DICE[player] : _DICE[player] + 2] = _UNROLLED
+        for place, die in enumerate([high] * left if low in (0, high) else [high, low]):
+            cells[1, _DICE[player] - (left > 2) + place] = 2 * CHECKERS + die - 1
+        targets = {
+            action: [_place(player, max(action // SIDES - action % SIDES, OFF)), _place(player, action // SIDES + 1)]
+            for action in np.flatnonzero(legal[:ROLL]).tolist()
+        }
+        if legal[ROLL]:
+            targets[ROLL] = [(1, _DICE[player] + place) for place in range(-1, 3)]
+        return Board(cells, _BOARD_MARKS, targets, look="backgammon", players=NAMES)
+
     def render(self, state: Array) -> str:
         player, high, low, left = (int(state[TURN]) >> shift & mask for shift, mask in ((0, 1), (1, 7), (4, 7), (7, 7)))
         first, second = (self.checkers(state, each) for each in (0, 1))
@@ -130,13 +163,13 @@ class Backgammon:
         lines = [_numbers(range(13, 25)), *_half(points, range(13, 25), int(second[BAR]), 1), " " * 19 + "BAR"]
         lines += [*reversed(_half(points, range(12, 0, -1), int(first[BAR]), 0)), _numbers(range(12, 0, -1))]
         dice = [high] * left if low in (0, high) else [high, low]
-        off = f"off: X {first[OFF]}, O {second[OFF]}"
+        off = f"off: {NAMES[0]} X {first[OFF]}, {NAMES[1]} O {second[OFF]}"
         if self.outcome(state[None])[0][0]:
             return "\n".join([*lines, off])
         if state[TURN] >> 10 == rules.BEGINS:
             return "\n".join([*lines, f"{off}; each rolls a die, and the higher one begins"])
         to_move = "rolls" if state[TURN] >> 10 else f"to play {' '.join(map(str, dice))}" if left else "to roll"
-        return "\n".join([*lines, f"{off}; {MARKS[player]} {to_move}"])
+        return "\n".join([*lines, f"{off}; {NAMES[player]} {to_move}"])
 
     def fibs_board(self, state: Array) -> str:
         """Return a position as the player to move sees it, for programs that know those of FIBS.
@@ -174,6 +207,11 @@ class Backgammon:
         if name not in _ACTIONS:
             raise GameError(f"{text!r} is not a move of backgammon: expected one like 13/11, bar/22, 6/off or roll")
         return _ACTIONS[name]
+
+
+def _place(player: int, slot: int) -> tuple[int, int]:
+    row, column = _PLACES[slot]
+    return (2 - row if player else row), column
 
 
 def _numbers(points: range) -> str:

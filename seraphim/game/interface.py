@@ -29,12 +29,14 @@ class Symmetries(NamedTuple):
     actions: Array  # int32 [S, A]
 
 
-Look = Literal["marks", "stones", "hexagons", "pieces", "crossings", "race", "tiles", "net"]
+Look = Literal["marks", "stones", "hexagons", "pieces", "crossings", "race", "tiles", "net", "backgammon"]
 """How pages draw a board: marks in a grid or stones that drop, as its shape suggests; stones on squares; hexagons;
 pieces of chess or checkers, which are marks such as ♘; stones on the crossings of lines; a race of points around a die;
-numbered tiles that slide; the net of a cube in the colors of its sides U, R, F, D, L, and B.
+numbered tiles that slide; the net of a cube in the colors of its sides U, R, F, D, L, and B; a board of backgammon, in
+the cells of `backgammon/game.py`.
 
-Where moves are not placed in cells, as in the last three, `targets` may leave out legal actions: they are buttons."""
+Where moves are not placed in cells, as in a race, with tiles and a net, `targets` may leave out legal actions: they are
+buttons."""
 
 LOOKS_WITHOUT_CELLS: tuple[Look, ...] = ("race", "tiles", "net")
 

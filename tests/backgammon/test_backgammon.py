@@ -131,7 +131,7 @@ def test_a_turn_is_a_roll_and_moves_and_ends_by_itself() -> None:
     assert [label_in(GAME, states[0], each) for each in np.flatnonzero(odds)][:4] == ["11", "21", "22", "31"]
     assert np.allclose(odds[:3] * 36, [1, 2, 1]) and np.allclose(odds.sum(), 1)
     states = after(states, "66 24/18")
-    assert GAME.render(states[0]).splitlines()[-1] == "off: X 0, O 0; X to play 6 6 6"
+    assert GAME.render(states[0]).splitlines()[-1] == "off: White X 0, Black O 0; White to play 6 6 6"
     assert "  X  ·  ·  ·  O  X |  |  O  O  ·  ·  ·  X" in GAME.render(states[0]).splitlines()[1]
     states = after(states, "24/18 13/7 13/7 roll 61")
     assert GAME.to_play(states)[0] == 1

@@ -28,13 +28,24 @@ PIG = "roll,4,roll,6,hold,roll,5,roll,1"
 TILES = "a1=2,b1=2,left,b1=4"
 CUBE = "n2,R,U"
 THREES = "b2,a1,d1,c2,a2,d2,a3,c1,c3"  # X must keep O from b1
+BACKGAMMON = "X31,8/5"
 expect.set_options(timeout=15_000)
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a server of models that come with Seraphim."""
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of data with a new model of backgammon."""
+    root = tmp_path_factory.mktemp("untrained")
+    command = [sys.executable, "bin/train.py", "backgammon", "--init", "--game=backgammon"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "SERAPHIM_DATA": str(root)}, check=True, capture_output=True)
+    return root
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, untrained: Path) -> Iterator[str]:
+    """Return the address of a server of models that come with Seraphim, and of a new one."""
     root = tmp_path_factory.mktemp("served")
+    shutil.copytree(untrained / "models", root / "models", symlinks=True)
     for name in ("pig", "twenty48-2x3", "cube", "threes"):
         shutil.copytree(ROOT / "models" / name, root / "models" / name, symlinks=True)
     for name in ("twenty48-2x3", "threes"):
@@ -245,6 +256,37 @@ def test_games_for_one_are_replayed_in_points(visitor: Visitor) -> None:
     assert page.locator("#games tbody tr").first.locator("td").first.inner_text() == points
 
 
+def test_a_turn_of_backgammon_is_played_by_clicks(visitor: Visitor) -> None:
+    page = visitor.open("#model=backgammon&moves=X31")
+    page.select_option("#player-1", "human")
+    for source, landing in [("Point 8: 3 × White", "Point 5: empty"), ("Point 6: 5 × White", "Point 5: 1 × White")]:
+        page.get_by_role("button", name=source).click()
+        page.get_by_role("button", name=landing).click()
+        expect(page.get_by_role("button", name=landing)).to_have_count(0)
+    expect(page.locator("#status")).to_have_text("Black to move")
+    page.get_by_role("button", name="Roll the dice").first.click()
+    expect(page.locator("#moves button")).to_have_count(5)
+    assert moves_of(page)[:4] == ["X31", "8/5", "6/5", "roll"]
+    legal("backgammon", moves_of(page))
+    dice = moves_of(page)[4]
+    pips = page.locator("#board svg.backgammon g.player-1[transform$=' 610)'] circle")
+    expect(pips).to_have_count(sum(map(int, dice)) * (2 if dice[0] == dice[1] else 1))
+
+
+def test_a_real_roll_of_two_dice_is_entered(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=backgammon&moves={BACKGAMMON},6/5,roll")
+    page.select_option("#player-1", "human")
+    expect(page.locator(".others button")).to_have_count(21)
+    page.get_by_role("button", name="64", exact=True).click()
+    expect(page.get_by_role("button", name="Dice of Black: 6")).to_be_visible()
+    page.locator("#rolls-choice").click()
+    page.click("#new")
+    expect(page.locator(".others button")).to_have_count(30)
+    page.get_by_role("button", name="O52", exact=True).click()  # Black begins
+    expect(page.locator("#status")).to_have_text("Black to move")
+    assert moves_of(page) == ["O52"]
+
+
 def expected_of(page: Page) -> list[str | None]:
     """What the bars of three players say."""
     return [page.get_by_role("meter", name=f"result of {name}").get_attribute("aria-valuetext") for name in "XOZ"]
@@ -332,7 +374,13 @@ def test_games_for_three_are_replayed(visitor: Visitor) -> None:
 @needs_axe
 @pytest.mark.parametrize(
     "path",
-    [f"pig&moves={PIG},roll", f"twenty48-2x3&moves={TILES}", f"cube&moves={CUBE}", f"threes&moves={THREES}"],
+    [
+        f"pig&moves={PIG},roll",
+        f"backgammon&moves={BACKGAMMON}",
+        f"twenty48-2x3&moves={TILES}",
+        f"cube&moves={CUBE}",
+        f"threes&moves={THREES}",
+    ],
 )
 @pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 800}}, PHONE], ids=["desktop", "phone"])
 def test_everyone_can_use_the_pages(visitor: Visitor, path: str, device: dict[str, object]) -> None:
@@ -347,10 +395,11 @@ def test_everyone_can_use_the_pages(visitor: Visitor, path: str, device: dict[st
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def exported(tmp_path_factory: pytest.TempPathFactory, untrained: Path) -> Iterator[str]:
     """Return the address of a site with these games."""
     root: Path = tmp_path_factory.mktemp("host")
     folders = [ModelFolder(ROOT, name) for name in ("pig", "twenty48-2x3", "cube", "threes")]
+    folders.append(ModelFolder(untrained, "backgammon"))
     models = [Chosen(folder.name, folder.champion(), folder.settings()) for folder in folders]
     site.write_site(models, root / "site", site.find_library())
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root))) as server:
@@ -388,6 +437,14 @@ def test_a_site_plays_such_games(browser: Browser, exported: str) -> None:
     expect(page.locator("#solution-choice")).not_to_be_visible()  # the server has a solver
     page.click("#move-now")
     expect(page.locator("#status")).to_have_text("O wins after 11 moves: you lose")
+    page.goto("about:blank")
+    page.goto(f"{exported}#model=backgammon&moves={BACKGAMMON}")
+    expect(page.locator("#candidates tbody .chip")).to_have_count(4)
+    page.get_by_role("button", name="Point 6: 5 × White").click()
+    page.get_by_role("button", name="Point 5: 1 × White").click()
+    expect(page.locator("#moves button").nth(4)).to_be_visible()  # the computer rolls
+    assert moves_of(page)[:4] == ["X31", "8/5", "6/5", "roll"]
+    legal("backgammon", moves_of(page))
     page.goto("about:blank")
     page.goto(f"{exported}#model=pig&moves=roll,7")
     expect(page.locator("#notices")).to_contain_text("Move 2 is 7, not a move here: expected one like 1")

@@ -23,6 +23,7 @@ from seraphim.server.searcher import messages
 pytestmark = needs_node
 
 GAMES: dict[str, tuple[Game, Path]] = {
+    "backgammon": (load_game("backgammon"), ROOT / "backgammon/rules.js"),
     "pig": (load_game("pig"), ROOT / "pig/rules.js"),
     "pig to 20": (Pig(20), ROOT / "pig/rules.js"),
     "twenty48:2x2": (load_game("twenty48:2x2"), ROOT / "twenty48/rules.js"),
@@ -91,7 +92,7 @@ def test_visits_equal_those_of_the_python_search(name: str, options: dict[str, A
     assert_equal(ours, ask(name, options=vars(chosen), states=in_words(states), readouts=readouts))
 
 
-@pytest.mark.parametrize("name", ["pig", "twenty48:2x3", "cube", "threes"])
+@pytest.mark.parametrize("name", ["pig", "twenty48:2x3", "cube", "threes", "backgammon"])
 def test_visits_equal_those_of_the_naive_search(name: str) -> None:
     game, options = GAMES[name][0], SearchOptions(solver=False, cache_megabytes=0)
     states = positions(game, 3, seed=2)
@@ -102,7 +103,7 @@ def test_visits_equal_those_of_the_naive_search(name: str) -> None:
         assert result["best"] == naive.move_of(root, options).action
 
 
-@pytest.mark.parametrize("name", SEARCHED)
+@pytest.mark.parametrize("name", [*SEARCHED, "backgammon"])
 def test_a_tree_is_kept_over_moves_and_outcomes_alike(name: str) -> None:
     game, options = GAMES[name][0], SearchOptions(cache_megabytes=1)
     states = positions(game, 4, seed=3)
@@ -123,7 +124,7 @@ def position(identity: int, moves: list[int]) -> dict[str, Any]:
     return {"id": identity, "type": "position", "start": None, "moves": moves}
 
 
-@pytest.mark.parametrize("name", ["pig", "twenty48:2x3", "cube", "threes"])
+@pytest.mark.parametrize("name", ["pig", "twenty48:2x3", "cube", "threes", "backgammon"])
 def test_positions_equal_the_servers(name: str) -> None:
     game = GAMES[name][0]
     moves, _ = random_line(game, np.random.default_rng(7), min(40, game.max_plies))

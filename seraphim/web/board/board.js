@@ -205,7 +205,7 @@ export class BoardView {
     const {targets} = shown.board;
     const steps = this.#drawVariation(variation);
     const drawn = drawLine(geometry, shown.line);
-    const landed = setting.last === null ? null : this.#landed(setting.last, setting.before);
+    const landed = setting.last === null || !drawingOf(geometry.style).drawShape ? null : this.#landed(setting.last, setting.before);
     if (landed && !shown.line.length) drawn.push(drawLast(geometry, landed));
     if (!steps.length) {
       const board = shown.board;
@@ -261,7 +261,7 @@ export class BoardView {
    */
   #drawVariation(actions) {
     const [geometry, shown] = [this.#geometry, this.#shown];
-    if (!geometry || !shown?.board || !actions.length || !hasPlaces(geometry.style)) return [];
+    if (!geometry || !shown?.board || !actions.length || !drawingOf(geometry.style).drawShape) return [];
     const cells = shown.board.cells.map((row) => [...row]);
     const steps = [];
     let player = shown.to_play;
@@ -314,7 +314,7 @@ export class BoardView {
     const [geometry, shown] = [this.#geometry, this.#shown];
     this.#layers.ghost.replaceChildren();
     const cells = action === null ? null : shown?.board?.targets[action];
-    if (!geometry || !shown?.board || !cells || !this.#setting?.playable || !hasPlaces(geometry.style)) return;
+    if (!geometry || !shown?.board || !cells || !this.#setting?.playable || !drawingOf(geometry.style).drawShape) return;
     const source = geometry.style === 'pieces' ? sourceOf(shown.board, cells) : null;
     const piece = this.#draw(source ? shown.board.cells[source[0]][source[1]] : shown.to_play, cells[0]);
     if (geometry.style === 'rack')

@@ -5,9 +5,9 @@
  * @typedef {import('../shared/types.js').Cell} Cell
  *
  * @typedef {'rack' | 'lines' | 'grid' | 'stones' | 'hexagons' | 'pieces' | 'crossings' | 'race' | 'tiles' |
- *     'net' | 'text'} Style a rack that stones drop into, a few cells between lines, squares, squares with stones,
+ *     'net' | 'backgammon' | 'text'} Style a rack that stones drop into, a few cells between lines, squares, squares with stones,
  *     hexagons, squares with pieces of chess or checkers, stones on the crossings of lines, a race of points around a
- *     die, tiles that slide, the net of a cube, or the game's own drawing in text
+ *     die, tiles that slide, the net of a cube, a board of backgammon, or the game's own drawing in text
  *
  * @typedef {object} Geometry in units of the drawing
  * @property {Style} style

@@ -14,13 +14,14 @@ import {layOutSquares, styleOf} from './geometry.js';
  * @property {(board: Board) => Geometry} [layOut] by default square cells with room for names
  * @property {(geometry: Geometry, board: Board, names: string[]) => {behind: SVGElement[], front?: SVGElement[]}}
  *     drawBoard draw the empty board, behind the pieces and in front of them; the names are those of moves by column
- * @property {(mark: string) => SVGElement[]} drawShape draw a piece around the origin
+ * @property {(mark: string) => SVGElement[]} drawShape draw a piece around the origin; missing where `drawState` is there
  * @property {(moving: SVGGElement, geometry: Geometry, cell: Cell, source: Cell | null) => void} animateEntry animate a
  *     new piece; one that moved comes from its source
  * @property {boolean} [turns] whether a piece that takes the place of another is the same piece turned over
  * @property {(layer: SVGGElement, geometry: Geometry, shown: Shown, setting: Setting) => void} [drawState] draw the
  *     position in place of pieces in cells
  * @property {(label: string) => Element[]} [drawOutcome] draw an outcome of chance on its button
+ * @property {(board: Board, cell: Cell, names: string[]) => string} [describe] say what is in a cell, if not as elsewhere
  * @property {(text: string) => Element[]} drawText
  */
 

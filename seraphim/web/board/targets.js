@@ -104,7 +104,7 @@ export class Targets {
     this.#playable = playable;
     this.#setChosen([]);
     this.element.setAttribute('aria-label', playable ? `Board, ${names[shown.to_play] ?? 'chance'} to move` : 'Board');
-    const {drawOutcome} = drawingOf(style);
+    const {drawOutcome, describe} = drawingOf(style);
     this.#isRolling = shown.to_play < 0 && !playable;
     this.#face = shown.to_play < 0 && drawOutcome ? drawOutcome : null;
     this.#updateMoves(shown);
@@ -122,7 +122,7 @@ export class Targets {
       button.setAttribute(
         'aria-label',
         style === 'rack' ? this.#describeColumn(board, cell[1], names)
-        : style === 'race' ? 'Roll the die'
+        : describe ? describe(board, cell, names)
         : this.#describeCell(board, cell, pieces),
       );
     });

@@ -55,7 +55,10 @@ function followers(game, state) {
 }
 
 /** The label of an action, or of an outcome where chance moves. */
-const labelIn = (game, state, action) => (isChance(game, state) ? game.chanceLabel(state, action) : game.labels[action]);
+function labelIn(game, state, action) {
+  if (isChance(game, state)) return game.chanceLabel(state, action);
+  return game.labelIn?.(state, action) ?? game.labels[action];
+}
 
 const isForMany = (game) => game.numPlayers > 2;
 
@@ -166,7 +169,7 @@ export function toAnalysis(game, search, readouts, seconds, done) {
     candidates: search.candidates.map((candidate) => {
       const actions = candidate.variation.slice(0, LONGEST_VARIATION);
       const variation = labelsAlong(game, search.state, actions);
-      return {...candidate, label: game.labels[candidate.action], variation, actions};
+      return {...candidate, label: variation[0], variation, actions};
     }),
     done,
   };

@@ -12,8 +12,8 @@
  *     moves comes from the second
  * @property {string[]} [row_names]
  * @property {string[]} [column_names] a cell's name is its column, then its row
- * @property {'marks' | 'stones' | 'hexagons' | 'pieces' | 'crossings' | 'race' | 'tiles' | 'net'} [look] how it is drawn,
- *     by default marks
+ * @property {'marks' | 'stones' | 'hexagons' | 'pieces' | 'crossings' | 'race' | 'tiles' | 'net' | 'backgammon'} [look]
+ *     how it is drawn, by default marks
  * @property {[string, string]} [players] what to call players 0 and 1
  * @property {Array<[points: number, stake: number, goal: number]>} [tracks] of the players of a race
  *

@@ -45,15 +45,20 @@ export function drawState(layer, {top, height}, {board, to_play: mover}, {names,
   });
   const die = svg('g', {transform: `translate(${WIDTH / 2} ${top + CELL / 2})`}, drawDie(Number(rolled), mover < 0));
   layer.replaceChildren(...drawn, die);
-  if (animate && mayAnimate() && rolled && move === rolled) {
-    const frames = [
-      {transform: 'translate(-120px, -30px) rotate(-400deg)'},
-      {transform: 'translate(12px, 0) rotate(14deg)', offset: 0.8},
-      {transform: 'none'},
-    ];
-    die.firstElementChild?.animate(frames, {duration: 480, easing: 'ease-out'});
-  }
+  if (animate && rolled && move === rolled) animateRoll(die);
 }
+
+/** @param {SVGElement} die around the origin of what holds it */
+export function animateRoll({firstElementChild: die}) {
+  const frames = [
+    {transform: 'translate(-120px, -30px) rotate(-400deg)'},
+    {transform: 'translate(12px, 0) rotate(14deg)', offset: 0.8},
+    {transform: 'none'},
+  ];
+  if (mayAnimate()) die?.animate(frames, {duration: 480, easing: 'ease-out'});
+}
+
+export const describe = () => 'Roll the die';
 
 /**
  * @param {string} label
@@ -67,13 +72,14 @@ export function drawOutcome(label) {
 /**
  * @param {number} face 0 for none
  * @param {boolean} isRolling
+ * @param {{body: string, pips: string}} [colors]
  * @returns {SVGGElement}
  */
-function drawDie(face, isRolling) {
+export function drawDie(face, isRolling, {body: color, pips: ink} = {body: '#fdfdfb', pips: '#232838'}) {
   const pips = (isRolling ? [] : PIPS[face] ?? []).map((place) =>
-    svg('circle', {cx: 26 * ((place % 3) - 1), cy: 26 * (Math.floor(place / 3) - 1), r: 9, style: 'fill: #232838'}),
+    svg('circle', {cx: 26 * ((place % 3) - 1), cy: 26 * (Math.floor(place / 3) - 1), r: 9, style: `fill: ${ink}`}),
   );
-  const body = {x: -46, y: -46, width: 92, height: 92, rx: 18, style: 'fill: #fdfdfb; stroke: var(--outline); stroke-width: 3'};
+  const body = {x: -46, y: -46, width: 92, height: 92, rx: 18, style: `fill: ${color}; stroke: var(--outline); stroke-width: 3`};
   return svg('g', {}, svg('rect', {...body, 'stroke-dasharray': isRolling ? '9 7' : null}), ...pips);
 }
 
