@@ -134,8 +134,8 @@ FAULTS = (
         "same-noise-each-ply",
         4,
         "seraphim/selfplay/games.py",
-        "self._streams(numbers, plies, _NOISE)",
-        "self._streams(numbers, 0 * plies, _NOISE)",
+        "slots.plies[trees], _NOISE",
+        "0 * slots.plies[trees], _NOISE",
         "selfplay/test_games.py",
     ),
     Fault(
