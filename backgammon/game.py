@@ -25,7 +25,7 @@ _PLACES = [(2, 13), *((2, 12 - slot + (slot < 7)) for slot in range(1, 13))]
 _PLACES += [*((0, slot - 13 + (slot > 18)) for slot in range(13, BAR)), (2, 6)]
 _DICE = 9, 2  # the column of the first of two dice of each player
 _UNROLLED = 2 * CHECKERS + SIDES
-# So many checkers of whom, a die to be played, one to be rolled.
+# A number of one player's checkers, a die still to be played, and one not rolled yet.
 _BOARD_MARKS = (*(f"{mark}{number}" for mark in MARKS for number in range(1, CHECKERS + 1)), *"123456", "?")
 
 # Options that differ from the defaults, by section.
@@ -119,7 +119,7 @@ class Backgammon:
             return not any(borne_off) or borne_off == [turn == 1, turn == 0]
         if CHECKERS in (own[OFF], other[OFF]):
             return False
-        player, high, low, left, chance = turn & 1, turn >> 1 & 7, turn >> 4 & 7, turn >> 7 & 7, turn >> 10
+        player, high, low, left, chance = _turn(state)
         if chance:
             return turn == rules.packed_turn(player, 0, 0, 0, rules.ROLLS)
         if not (low <= high <= SIDES and 1 <= left <= 4 and high) or (low == 0) != (left == 1):
@@ -135,7 +135,7 @@ class Backgammon:
 
     def board(self, state: Array) -> Board:
         """Return three rows from player 0's side: points 13 to 24, dice, and points 12 to 1."""
-        player, high, low, left = (int(state[TURN]) >> shift & mask for shift, mask in ((0, 1), (1, 7), (4, 7), (7, 7)))
+        player, high, low, left, _ = _turn(state)
         cells = np.full((3, 14), EMPTY, np.int8)
         for each in (0, 1):
             for slot, number in enumerate(self.checkers(state, each).tolist()):
@@ -157,7 +157,7 @@ class Backgammon:
         return Board(cells, _BOARD_MARKS, targets, look="backgammon", players=NAMES)
 
     def render(self, state: Array) -> str:
-        player, high, low, left = (int(state[TURN]) >> shift & mask for shift, mask in ((0, 1), (1, 7), (4, 7), (7, 7)))
+        player, high, low, left, _ = _turn(state)
         first, second = (self.checkers(state, each) for each in (0, 1))
         points = {point: (first[point], second[BAR - point]) for point in range(1, BAR)}
         lines = [_numbers(range(13, 25)), *_half(points, range(13, 25), int(second[BAR]), 1), " " * 19 + "BAR"]
@@ -176,7 +176,7 @@ class Backgammon:
 
         Where others speak of a match of 9,999 points, games are played for points.
         """
-        player, high, low, left = (int(state[TURN]) >> shift & mask for shift, mask in ((0, 1), (1, 7), (4, 7), (7, 7)))
+        player, high, low, left, _ = _turn(state)
         own, other = self.checkers(state, player), self.checkers(state, 1 - player)
         points = [-other[BAR], *(own[1:BAR] - other[BAR - 1 : 0 : -1]), own[BAR]]
         dice = (high, low) if left == (4 if high == low else 2) else (0, 0)
@@ -207,6 +207,12 @@ class Backgammon:
         if name not in _ACTIONS:
             raise GameError(f"{text!r} is not a move of backgammon: expected one like 13/11, bar/22, 6/off or roll")
         return _ACTIONS[name]
+
+
+def _turn(state: Array) -> tuple[int, int, int, int, int]:
+    # The parts of the word of the turn, as `packed_turn` takes them.
+    turn = int(state[TURN])
+    return turn & 1, turn >> 1 & 7, turn >> 4 & 7, turn >> 7 & 7, turn >> 10
 
 
 def _place(player: int, slot: int) -> tuple[int, int]:

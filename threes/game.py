@@ -114,7 +114,7 @@ GAME = Threes()
 
 
 def _in_turn(counts: list[int]) -> bool:
-    # Whether players who move in turn have placed so many stones each.
+    # Whether players who take turns can have placed these numbers of stones.
     return counts == [(sum(counts) + PLAYERS - 1 - player) // PLAYERS for player in range(PLAYERS)]
 
 

@@ -64,7 +64,7 @@ function rulesOf(rows, columns) {
     numChanceOutcomes: 2 * count,
     observationShape: [rows, columns, MOST + 1],
     maxPlies: Math.min(powers.reduce((sum, power) => sum + 2 ** power, 0) + 2, 50_000),
-    valueScale: 0.5,
+    valueScale: count === 16 ? 0.05 : 0.5, // as in twenty48/game.py
     points,
     labels: LABELS,
 

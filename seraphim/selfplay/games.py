@@ -25,7 +25,7 @@ from seraphim.search.tree import check_room
 _MOVED_TOGETHER = 0.2
 _BEGUN_TOGETHER = 0.05  # the same of slots that wait for a game, as long openings take many steps
 FORCED_READOUTS = 8
-"""Most where chance follows without a choice, as before dice roll: enough for the value that is recorded."""
+"""The most where a game of chance leaves no choice, as before a roll: enough for the value that is recorded."""
 
 PURPOSES = range(4)
 """What a ply draws random numbers for: the noise at the root, the choice of the move, the opening, and its length."""

@@ -31,9 +31,10 @@ def averaged(positions: Positions) -> Positions:
 
 
 class _Groups(NamedTuple):
-    # The groups of equal states, by the words of the states: the places of the first and the others in the window.
+    # Positions of equal states, ordered by the words of the states.
     order: Array  # int64 [N], one group after the other, each in the order of the window
     starts: Array  # int64 [G + 1], of the groups in `order`
+    numbers: Array  # int64 [N], the group of each position
 
     @property
     def first(self) -> Array:
@@ -42,15 +43,16 @@ class _Groups(NamedTuple):
 
 def _groups(states: Array) -> _Groups:
     order = np.lexsort(states.T[::-1])
-    changes = (states[order[1:]] != states[order[:-1]]).any(axis=1)
-    return _Groups(order, np.concatenate([[0], np.flatnonzero(changes) + 1, [len(order)]]))
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (states[order[1:]] != states[order[:-1]]).any(axis=1)
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(begins) - 1
+    return _Groups(order, np.append(np.flatnonzero(begins), len(order)), numbers)
 
 
 def _means(rows: Array | SparseRows, weights: Array, groups: _Groups) -> tuple[Any, Array]:
     # The weighted mean of the rows of each group float32 (the first row if all weights are 0), and the mean weight.
-    sizes = np.diff(groups.starts)
-    group = np.empty(len(weights), np.int64)
-    group[groups.order] = np.repeat(np.arange(len(sizes)), sizes)
+    sizes, group = np.diff(groups.starts), groups.numbers
     total = np.bincount(group, weights)
     divisor = np.maximum(total, 1e-9)
     mean_weights = (total / sizes).astype(np.float32)
@@ -60,7 +62,7 @@ def _means(rows: Array | SparseRows, weights: Array, groups: _Groups) -> tuple[A
         shares[groups.first[total == 0]] = 1.0
         return _sums(rows, shares, group, len(sizes)), mean_weights
     means = np.empty((len(sizes), *rows.shape[1:]), np.float32)
-    _add_up(rows.reshape(len(rows), -1), weights, *groups, divisor, means.reshape(len(sizes), -1))
+    _add_up(rows.reshape(len(rows), -1), weights, groups.order, groups.starts, divisor, means.reshape(len(sizes), -1))
     return means, mean_weights
 
 

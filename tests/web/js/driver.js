@@ -70,6 +70,7 @@ function games() {
         legal: game.legal(state),
         to_play: game.toPlay(state),
         outcome: game.outcome(state),
+        numbers: [game.numActions, game.numPlayers ?? 2, game.maxPlies, game.valueScale ?? 1],
         observation: [...observation],
         board: game.board?.(state) ?? null,
         text: game.text(state),
