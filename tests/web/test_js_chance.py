@@ -206,7 +206,7 @@ def test_rules_are_those_of_python(name: str) -> None:
             assert position["to_play"] == game.to_play(state)[0]
             results = result[0].tolist() if name == "threes" else float(result.reshape(-1)[0])
             assert position["outcome"] == {"ended": ended[0], "result": results}
-            numbers = [game.num_actions, features.num_players, game.max_plies, features.value_scale or 1]
+            numbers = [game.num_actions, features.num_players or 2, game.max_plies, features.value_scale or 1]
             assert position["numbers"] == pytest.approx(numbers)
             assert position["text"] == game.render(state[0])
             board = messages.to_board(board_of(game, state[0]))
