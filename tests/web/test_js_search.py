@@ -197,6 +197,7 @@ def test_rules_are_those_of_python(name: str, count: int) -> None:
                 "legal": np.flatnonzero(game.legal(state)[0]).tolist(),
                 "to_play": int(game.to_play(state)[0]),
                 "outcome": {"ended": bool(ended[0]), "result": float(result[0])},
+                "numbers": [game.num_actions, 2, game.max_plies, 1],
                 "observation": game.observe(state)[0].ravel().tolist(),
                 "board": {
                     "rows": board.cells.shape[0],
