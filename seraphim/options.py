@@ -103,6 +103,7 @@ _NOISE = ReadBy("self-play, or noise in seraphim play,", "self_play", "analysis_
 _DRAWS = ReadBy("self-play, or --temperature=auto in seraphim play,", "self_play", "analysis_draws")
 _POSITIVE = Range(0, above=True)
 _MLP, _RESNET, _PUCT = Needs(kind="mlp"), Needs(kind="resnet"), Needs(root="puct")
+_TREE = Needs(root=("puct", "gumbel"))
 _MATCH = Needs(gate=("score", "sprt"))
 
 Count = Annotated[int, Range(1)]
@@ -185,7 +186,7 @@ NetworkKind = Literal["mlp", "resnet"]
 Activation = Literal["relu", "leaky_relu", "silu"]
 Normalization = Literal["none", "batch"]
 Leaf = Literal["value", "playout"]
-Root = Literal["puct", "gumbel"]
+Root = Literal["puct", "gumbel", "afterstates"]
 TrainingPrecision = Literal["float32", "bfloat16"]
 Optimizer = Literal["muon", "adam", "sgd"]
 Gate = Literal["off", "score", "sprt"]
@@ -244,7 +245,7 @@ class SearchOptions(Options):
 
     read_by = _SEARCH
 
-    readouts: Annotated[Count, _READOUTS] = 200
+    readouts: Annotated[Count, _READOUTS, _TREE] = 200
     """Simulations per move (AGZ: 1600; AlphaZero: 800)."""
     cpuct: Annotated[Above0, _PUCT] = 1.5
     """Weight c of exploration in U(s,a) = c·P(s,a)·√N(s)/(1+N(s,a)) (AGZ: 0.25 in units of a value in [0, 1])."""
@@ -254,21 +255,22 @@ class SearchOptions(Options):
     """Concentration of the Dirichlet noise on the root's priors, about 10 / legal moves (AGZ: 0.03)."""
     noise_coefficient: Annotated[Share, _NOISE, _PUCT] = 0.25
     """Share of noise in the root's priors, 0 to 1; evaluation and play against a person use none (AGZ: 0.25)."""
-    leaf: Leaf = "value"
+    leaf: Annotated[Leaf, _TREE] = "value"
     """How a leaf is evaluated: by the network's `value` (AGZ), or by a `playout`, which searches on to the end."""
     root: Annotated[Root, _ROOT] = "puct"
-    """How the root is searched: by `puct` (AGZ), or by `gumbel` (Danihelka et al. 2022), with sequential halving and
-    without Dirichlet noise or temperature."""
+    """How the root is searched: by `puct` (AGZ); by `gumbel` (Danihelka et al. 2022), with sequential halving and
+    without Dirichlet noise or temperature; or without a tree, by the best of all `afterstates`, the positions that the
+    turn can end in (Tesauro 1995)."""
     gumbel_actions: Annotated[Count, _GUMBEL, Needs(root="gumbel")] = 16
     """Most actions that a Gumbel root considers (Danihelka et al. 2022: 16)."""
-    solver: bool = True
+    solver: Annotated[bool, _TREE] = True
     """Whether results are proven up the tree (Winands et al. 2008); a proven root stops, and its policy is exact."""
     fast_wins: Share = 0.0
     """How much less the slowest win counts than the fastest, and likewise a loss, so that the search and the value
     prefer fast wins (DeepFour: 0.9); 0: all wins count the same (AGZ)."""
     known_results: bool = False
     """Whether a line ends where the game can tell the exact result, as an endgame table does; some games offer it."""
-    cache_megabytes: Natural = 128
+    cache_megabytes: Annotated[Natural, _TREE] = 128
     """Megabytes for the cache of evaluations in each worker; 0: no cache."""
 
     def __post_init__(self) -> None:

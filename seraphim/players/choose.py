@@ -17,9 +17,10 @@ from seraphim.game.features import features_of, has_chance, is_combinatorial, is
 from seraphim.game.loading import PerfectActions
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions
+from seraphim.search.afterstates import AfterstateSearch, distinct, make_search
 from seraphim.search.evaluator import Inference, Uniform, inputs_of
 from seraphim.search.expansion import rejection
-from seraphim.search.rng import draw_actions, fork, stream_key
+from seraphim.search.rng import draw_actions, state_keys, stream_key
 from seraphim.search.roots import Result
 from seraphim.search.search import Search
 from seraphim.search.traversal import TreePolicy
@@ -53,7 +54,7 @@ class DrawingPlayer:
 
     def __call__(self, states: Array) -> Array:
         """Draw an action in each position."""
-        return draw_actions(self.choices(states), _keys(self.stream, states))
+        return draw_actions(self.choices(states), state_keys(self.stream, states))
 
 
 MAX_TREES = 256  # searched at a time
@@ -94,7 +95,7 @@ def search_positions(
     """Search unfinished positions int64 [P, W] in parallel, one thread for each inference; return a row for each."""
 
     def search(inference: Inference, part: Array) -> Result:
-        return _search(Search(game, inference, options, min(len(part), MAX_TREES), tree_policy=tree_policy), part)
+        return _search(make_search(game, inference, options, min(len(part), MAX_TREES), tree_policy), part)
 
     if len(inferences) == 1:
         return search(inferences[0], states)
@@ -103,7 +104,7 @@ def search_positions(
         return _concatenate(list(pool.map(search, inferences, parts)))
 
 
-def _search(search: Search, states: Array) -> Result:
+def _search(search: Search | AfterstateSearch, states: Array) -> Result:
     found = []
     for start in range(0, len(states), MAX_TREES):
         chunk = states[start : start + MAX_TREES]
@@ -225,20 +226,13 @@ def solver_player(
     return DrawingPlayer(lambda states: perfect_actions(states, seconds) & game.legal(states), stream)
 
 
-def _keys(stream: np.uint64, states: Array) -> Array:
-    # The key of a random stream for each state, uint64 [P].
-    keys = np.full(len(states), stream)
-    for word in range(states.shape[1]):
-        keys = fork(keys, states[:, word].astype(np.uint64))
-    return keys
-
-
 def _minimax(game: Game, states: Array, depth: int) -> tuple[Array, Array, Array]:
     # All that may follow, by the index of the state: actions or outcomes, and their values for player 0, float32.
     rows, actions = np.nonzero(followers(game, states))
     successors, places = game.step(states[rows], actions), np.arange(len(rows))
     if depth > 1:  # different moves lead to the same positions
-        successors, places = _distinct(successors)
+        firsts, places = distinct(successors)
+        successors = successors[firsts]
     ended, results = game.outcome(successors)
     values = np.where(ended, results.reshape(len(ended), -1)[:, 0], banked_of(game, successors)).astype(np.float32)
     discount = _DISCOUNT if features_of(game).banked is None else np.float32(1)
@@ -268,12 +262,3 @@ def _backed_up(game: Game, states: Array, rows: Array, actions: Array, values: A
 def _signs(to_play: Array) -> Array:
     # Of the values for player 0, as the player to move sees them, float32.
     return np.where(to_play == 1, np.float32(-1), np.float32(1))
-
-
-def _distinct(states: Array) -> tuple[Array, Array]:
-    # The distinct states, and the index of each state among them. Sorting hashes is far faster than sorting rows.
-    _, firsts, places = np.unique(_keys(np.uint64(0), states), return_index=True, return_inverse=True)
-    distinct = states[firsts]
-    if not np.array_equal(distinct[places], states):  # two states have the same hash
-        return states, np.arange(len(states))
-    return distinct, places

@@ -248,6 +248,11 @@ class Search:
         self._withdraw(finished)  # proven roots stop early
         return finished
 
+    @property
+    def num_readouts(self) -> int:
+        """Return how many readouts were played."""
+        return self.counters.readouts - int(self.trees.progress["remaining"].sum())
+
     def halt(self, trees: Array) -> None:
         """Start no more readouts in some trees int64 [K]; `advance` finishes those under way."""
         self._withdraw(trees[self._busy_rows[trees] > 0])

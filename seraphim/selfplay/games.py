@@ -14,10 +14,11 @@ from seraphim.game import CHANCE, Array, Game
 from seraphim.game.features import features_of, num_columns
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
+from seraphim.search.afterstates import make_search
 from seraphim.search.evaluator import Inference
 from seraphim.search.expansion import check_offers, terminal_value
 from seraphim.search.rng import draw_actions, fork, stream_key, uniform_of
-from seraphim.search.search import Search, slots_of
+from seraphim.search.search import slots_of
 from seraphim.search.traversal import TreePolicy
 from seraphim.search.tree import check_room
 
@@ -106,7 +107,7 @@ class SelfPlay:
         self._fast_wins = search.fast_wins
         self._options = options
         self._stream = stream
-        self.search = Search(game, inference, search, options.concurrent_games, tree_policy=tree_policy)
+        self.search = make_search(game, inference, search, options.concurrent_games, tree_policy)
 
     def play(self, numbers: Iterator[int]) -> Iterator[GameRecord]:
         """Play the games with these numbers, and yield each when it is finished.
@@ -250,17 +251,25 @@ class SelfPlay:
 
     def _estimate(self, slots: _Slots, tree: int) -> float | None:
         # The result of a game that is cut off: unknown, but a player alone gets what the last search expected.
-        return float(slots.past_values[tree, slots.searched[tree] - 1]) if self._features.num_players == 1 else None
+        if self._features.num_players != 1:
+            return None
+        values = slots.past_values[tree, : slots.searched[tree]]
+        known = values[np.isfinite(values)]
+        return float(known[-1]) if len(known) else None
 
     def _record(self, slots: _Slots, tree: int, result: Array | float | None) -> GameRecord:
         moves = slots.searched[tree]
+        values = slots.past_values[tree, :moves].copy()
+        if self.search.options.root == "afterstates":
+            movers = self._game.to_play(slots.past_states[tree, :moves])
+            values = _with_later_values(values, movers, 0.0 if result is None else float(result))
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),
             plies=slots.past_plies[tree, :moves].copy(),
             states=slots.past_states[tree, :moves].copy(),
             actions=slots.past_actions[tree, :moves].copy(),
             policies=slots.past_policies[tree, :moves].copy(),
-            root_values=slots.past_values[tree, :moves].copy(),
+            root_values=values,
             result=result,
         )
 
@@ -273,6 +282,17 @@ class SelfPlay:
         slots.searched[fresh] = 0
         self.search.reset(fresh)
         return fresh
+
+
+def _with_later_values(values: Array, movers: Array, result: float) -> Array:
+    # The values [M] for the movers, where those of moves without choice, NaN, are what the next move found.
+    later = result  # for player 0
+    for move in reversed(range(len(values))):
+        sign = -1 if movers[move] == 1 else 1
+        if np.isnan(values[move]):
+            values[move] = sign * later
+        later = sign * values[move]
+    return values
 
 
 def _twice_as_long(past: Array) -> Array:

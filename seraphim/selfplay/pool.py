@@ -181,7 +181,7 @@ def play_games(
         for search in (player.search for player in players):
             counters = search.counters
             work += Work(
-                readouts=counters.readouts - int(search.trees.progress["remaining"].sum()),
+                readouts=search.num_readouts,
                 evaluations=counters.evaluations,
                 batch_capacity=counters.batch_capacity,
                 cache_hits=counters.cache_hits,

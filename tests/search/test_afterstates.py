@@ -1,0 +1,184 @@
+"""The search without a tree, compared with a recursion over single positions."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from games import MOVES_TWICE
+from reference import ArbitraryNetwork
+
+from pig.game import Pig
+from seraphim.errors import ModelError, SettingsError
+from seraphim.game import CHANCE, Array, Game, PlainRules, load_game, random_actions
+from seraphim.game.features import features_of, is_for_one
+from seraphim.game.notation import banked_of, followers
+from seraphim.options import SearchOptions, SelfPlayOptions
+from seraphim.players.choose import search_player
+from seraphim.search.afterstates import MOST_MOVES, AfterstateSearch, distinct
+from seraphim.search.evaluator import Inference
+from seraphim.selfplay.games import SelfPlay
+from twenty48.game import Twenty48
+
+OPTIONS = SearchOptions(root="afterstates")
+GAMES: list[Game] = [load_game("backgammon"), load_game("connectfour"), PlainRules(MOVES_TWICE), Pig(10), Twenty48(2, 2)]
+
+
+def by_name(game: Game) -> str:
+    return game.name
+
+
+def random_states(game: Game, number: int) -> Array:
+    """Positions of random games in which a player moves."""
+    random, found = np.random.default_rng(2), list[Array]()
+    states = game.initial(number)
+    while len(states) and len(found) < 300:
+        states = game.step(states, random_actions(followers(game, states), random))
+        states = states[~game.outcome(states)[0]]
+        found.append(states[game.to_play(states) != CHANCE])
+    every = np.unique(np.concatenate(found), axis=0)
+    return random.permutation(every)[:number]
+
+
+class Recursion:
+    """What a turn can lead to, one position after the other."""
+
+    def __init__(self, game: Game, network: Inference) -> None:
+        self.game, self.network = game, network
+
+    def value(self, state: Array) -> float:
+        """The value for player 0 of a position in which a turn ends."""
+        ended, results = self.game.outcome(state[None])
+        if ended[0]:
+            return float(results.reshape(-1)[0])
+        mover = self.game.to_play(state[None])[0]
+        if mover == CHANCE:
+            odds = features_of(self.game).chances(state[None])[0]  # type: ignore[misc]
+            return sum(
+                odds[k] * self.value(self.game.step(state[None], np.array([k]))[0]) for k in np.flatnonzero(odds)
+            )
+        expected = float(self.network.infer(self.game.observe(state[None]))[1][0])
+        scale = features_of(self.game).value_scale or 1
+        return float(banked_of(self.game, state[None])[0]) + (-scale if mover == 1 else scale) * expected
+
+    def best(self, state: Array, mover: int, moves: int = MOST_MOVES) -> dict[int, float]:
+        """The value for the mover after each action, with the best of what follows in the same turn."""
+        found = {}
+        for action in np.flatnonzero(self.game.legal(state[None])[0]).tolist():
+            after = self.game.step(state[None], np.array([action]))
+            goes_on = self.game.to_play(after)[0] == mover and not self.game.outcome(after)[0][0]
+            if goes_on and moves > 1 and not is_for_one(self.game):
+                found[action] = max(self.best(after[0], mover, moves - 1).values())
+            else:
+                found[action] = (-1 if mover == 1 else 1) * self.value(after[0])
+        return found
+
+
+@pytest.mark.parametrize("game", GAMES, ids=by_name)
+def test_the_best_of_all_ends_of_the_turn_is_played(game: Game) -> None:
+    network, states = ArbitraryNetwork(game), random_states(game, 40)
+    search, recursion = AfterstateSearch(game, network, OPTIONS, len(states)), Recursion(game, network)
+    places = np.arange(len(states))
+    search.begin(places, states)
+    assert search.advance().tolist() == places.tolist()
+    result, compared = search.result(places), 0
+    for place, state in enumerate(states):
+        expected = recursion.best(state, int(game.to_play(state[None])[0]))
+        chosen = int(result.best[place])
+        assert result.policies[place].tolist() == [float(action == chosen) for action in range(game.num_actions)]
+        if len(expected) == 1:
+            assert np.isnan(result.values[place])
+            assert chosen in expected
+            continue
+        assert result.values[place] == pytest.approx(max(expected.values()), abs=1e-5)
+        assert expected[chosen] == pytest.approx(max(expected.values()), abs=1e-5)
+        compared += 1
+    assert compared > 10
+    assert search.counters.evaluations > 0
+
+
+def test_positions_of_the_step_before_are_not_valued_again() -> None:
+    game = load_game("backgammon")
+    states = random_states(game, 200)
+    states = states[game.legal(states).sum(axis=1) > 1]
+    search = AfterstateSearch(game, ArbitraryNetwork(game), OPTIONS, len(states))
+    fresh = AfterstateSearch(game, ArbitraryNetwork(game), OPTIONS, len(states))
+    places = np.arange(len(states))
+    search.begin(places, states)
+    search.run()
+    after = game.step(states, search.result(places).best)
+    same = np.flatnonzero((game.to_play(after) == game.to_play(states)) & (game.legal(after).sum(axis=1) > 1))
+    assert len(same) > 20
+    before = search.counters.evaluations
+    for each in (search, fresh):
+        each.begin(same, after[same])
+        each.run()
+    assert search.counters.evaluations == before
+    assert fresh.counters.evaluations > 0
+    for ours, theirs in zip(search.result(same), fresh.result(same), strict=True):
+        assert np.array_equal(ours, theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=by_name)
+def test_self_play_records_what_was_found_and_after_moves_without_choice_what_came_next(game: Game) -> None:
+    network = ArbitraryNetwork(game)
+    recursion, player = (
+        Recursion(game, network),
+        SelfPlay(game, network, OPTIONS, SelfPlayOptions(8, random_plies=0), "a"),
+    )
+    record = next(player.play(iter(range(8))))
+    movers = game.to_play(record.states).tolist()
+    later = float(record.result if isinstance(record.result, float) else 0.0)
+    for move in reversed(range(max(0, len(movers) - 40), len(movers))):
+        sign, values = (-1 if movers[move] == 1 else 1), recursion.best(record.states[move], movers[move])
+        expected = max(values.values()) if len(values) > 1 else sign * later
+        assert record.root_values[move] == pytest.approx(np.clip(expected, -1, 1), abs=1e-5)
+        later = sign * float(record.root_values[move])
+
+
+def test_games_do_not_depend_on_how_many_are_played_at_a_time() -> None:
+    game = load_game("backgammon")
+
+    def played(concurrent: int) -> dict[str, list[int]]:
+        options = SelfPlayOptions(concurrent, random_plies=0)
+        player = SelfPlay(game, ArbitraryNetwork(game), OPTIONS, options, "a")
+        return {record.game_id: record.actions.tolist() for record in itertools.islice(player.play(iter(range(6))), 6)}
+
+    assert played(2) == played(6)
+
+
+def test_a_player_chooses_without_a_tree() -> None:
+    game = GAMES[1]
+    states, network = random_states(game, 30), ArbitraryNetwork(game)
+    choose, recursion = search_player(game, [network, network], OPTIONS), Recursion(game, network)
+    for state, action in zip(states, choose(states), strict=True):
+        values = recursion.best(state, int(game.to_play(state[None])[0]))
+        assert values[int(action)] == max(values.values())
+
+
+def test_a_network_that_gives_no_numbers_is_an_error() -> None:
+    game = GAMES[1]
+
+    class Diverged(ArbitraryNetwork):
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            logits, values = super().infer(observations)
+            return logits, np.where(np.arange(len(values)) == 1, np.nan, values)
+
+    search = AfterstateSearch(game, Diverged(game), OPTIONS, 2)
+    search.begin(np.arange(2), game.initial(2))
+    with pytest.raises(ModelError, match="finite numbers are expected"):
+        search.run()
+
+
+def test_more_than_two_players_and_options_of_a_tree_are_refused() -> None:
+    with pytest.raises(SettingsError, match="root must not be afterstates in threes, which is for more than two"):
+        AfterstateSearch(load_game("threes"), ArbitraryNetwork(load_game("threes")), OPTIONS, 1)
+    with pytest.raises(SettingsError, match="fast_wins needs a game that offers progress"):
+        AfterstateSearch(GAMES[0], ArbitraryNetwork(GAMES[0]), replace(OPTIONS, solver=False, fast_wins=0.5), 1)
+
+
+def test_distinct_states_come_in_the_order_in_which_they_were_met() -> None:
+    states = np.array([[3, 1], [2, 2], [3, 1], [1, 3], [2, 2]])
+    firsts, places = distinct(states)
+    assert firsts.tolist() == [0, 1, 3]
+    assert places.tolist() == [0, 1, 0, 2, 1]
