@@ -16,11 +16,13 @@ from seraphim.search.evaluator import Counters, Inference, inputs_of
 from seraphim.search.expansion import check_offers, exact_values, rejection
 from seraphim.search.rng import state_keys
 from seraphim.search.roots import Result
-from seraphim.search.search import Search, batch_size
+from seraphim.search.search import Search
 from seraphim.search.traversal import TreePolicy
 
 MOST_MOVES = 4
 """In a turn: after so many, a position is valued even if the same player goes on."""
+
+_BATCH = 1024  # positions that the network gets at a time
 
 
 def make_search(
@@ -53,7 +55,6 @@ class AfterstateSearch:
         check_offers(game, options)
         self.options, self.counters = options, Counters()
         self._game, self._inference, self._features = game, inference, features_of(game)
-        self._batch_size = batch_size(num_trees)
         self._states = np.zeros((num_trees, game.state_words), np.int64)
         self._waiting: list[Array] = []
         self._best = np.zeros(num_trees, np.int64)
@@ -180,8 +181,8 @@ class AfterstateSearch:
     def _evaluated(self, states: Array, to_play: Array) -> Array:
         # What the network expects for player 0, float32 [N], with what is banked.
         values = np.empty(len(states), np.float32)
-        for start in range(0, len(states), self._batch_size):
-            batch = slice(start, start + self._batch_size)
+        for start in range(0, len(states), _BATCH):
+            batch = slice(start, start + _BATCH)
             inputs = inputs_of(self._game, self._inference, states[batch])
             self.counters.add_time("rules")
             logits, values[batch] = self._inference.infer(inputs)
@@ -197,8 +198,8 @@ class AfterstateSearch:
                     logits[wrong[0]],
                     values[batch][wrong[:1]],
                 )
-            self.counters.batch_capacity += self._batch_size
         self.counters.evaluations += len(states)
+        self.counters.batch_capacity += len(states)
         values = np.where(to_play == 1, -values, values) * np.float32(self._features.value_scale or 1)
         return values if self._features.banked is None else values + self._features.banked(states)[:, 0]
 

@@ -21,7 +21,13 @@ from seraphim.selfplay.games import SelfPlay
 from twenty48.game import Twenty48
 
 OPTIONS = SearchOptions(root="afterstates")
-GAMES: list[Game] = [load_game("backgammon"), load_game("connectfour"), PlainRules(MOVES_TWICE), Pig(10), Twenty48(2, 2)]
+GAMES: list[Game] = [
+    load_game("backgammon"),
+    load_game("connectfour"),
+    PlainRules(MOVES_TWICE),
+    Pig(10),
+    Twenty48(2, 2),
+]
 
 
 def by_name(game: Game) -> str:
