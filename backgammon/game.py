@@ -30,7 +30,7 @@ _BOARD_MARKS = (*(f"{mark}{number}" for mark in MARKS for number in range(1, CHE
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
-    "network": {"kind": "mlp", "width": 256, "activation": "relu", "l2": 1e-5},
+    "network": {"kind": "mlp", "depth": 2, "width": 256, "activation": "relu", "l2": 1e-5},
     "search": {"readouts": 100},
     # A play is chosen by the value of the position it leads to, as TD-Gammon chose: a game takes a tenth of the time.
     "self_play_search": {"root": "afterstates"},
@@ -38,15 +38,15 @@ SETTINGS: dict[str, Any] = {
     "self_play": {
         "concurrent_games": 128,
         "readouts_growth_steps": 0,
-        "games_per_generation": 1500,
+        "games_per_generation": 1000,
         "random_plies": 0,
     },
     # Dice decide many games: what the search expects says more than who won.
     "training": {
-        "batch_size": 1024,
-        "root_value_share": 0.7,
-        "samples_per_position": 0.75,
-        "max_window": 600_000,
+        "batch_size": 512,
+        "root_value_share": 0.9,
+        "samples_per_position": 2.0,
+        "max_window": 400_000,
     },
 }
 

@@ -205,7 +205,7 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
         "action": actions,
         "value": np.where(to_play == 0, results[:, 0], 0.0 - results[:, 0]),
         "value_weight": np.repeat([float(record.result is not None) for record in records], lengths),
-        "policy_weight": np.ones(len(states), np.float32),
+        "policy_weight": (legal.sum(axis=1) > 1).astype(np.float32),
         "root_value": root_values,
         "observation": game.observe(states).reshape(len(states), -1),
         "state": states,

@@ -9,7 +9,7 @@ Features of an example, in the order in which they are stored:
     action        int64         the action that was played
     value         float         the game's result for the player to move; 0 if the game was cut off
     value_weight  float         1, or 0 if the game was cut off
-    policy_weight float         weight of the policy in training: 1 in self-play, 0 for none
+    policy_weight float         weight of the policy in training: 1, or 0 where there is no choice, or no policy
     root_value    float         the search's value for the player to move
     values        float [V]     only with more than two players: `value` for each, the one to move first
     root_values   float [V]     the same of `root_value`

@@ -76,18 +76,14 @@ class AfterstateSearch:
         self.counters.add_time(None)
         trees, self._waiting = np.concatenate([np.empty(0, np.int64), *self._waiting]), []
         states = self._states[trees]
-        legal = self._game.legal(states)
-        self._best[trees], self._values[trees] = legal.argmax(axis=1), np.nan
-        free = np.flatnonzero(legal.sum(axis=1) > 1)
-        if len(free):
-            ends = self._turns(states[free])
-            signs = np.where(self._game.to_play(states[free]) == 1, -1, 1).astype(np.float32)[ends.rows]
-            self.counters.add_time("rules")
-            values = signs * self._values_of(ends.states)
-            order = np.lexsort((-values, ends.rows))  # stable: the first of equals stays the first
-            best = order[np.flatnonzero(np.diff(ends.rows[order], prepend=-1))]
-            self._best[trees[free]], self._values[trees[free]] = ends.firsts[best], values[best]
-            self.counters.readouts += len(values)
+        ends = self._turns(states)
+        signs = np.where(self._game.to_play(states) == 1, -1, 1).astype(np.float32)[ends.rows]
+        self.counters.add_time("rules")
+        values = signs * self._values_of(ends.states)
+        order = np.lexsort((-values, ends.rows))  # stable: the first of equals stays the first
+        best = order[np.flatnonzero(np.diff(ends.rows[order], prepend=-1))]
+        self._best[trees], self._values[trees] = ends.firsts[best], values[best]
+        self.counters.readouts += len(values)
         self.counters.add_time("search")
         return trees
 
@@ -101,10 +97,7 @@ class AfterstateSearch:
         self.advance()
 
     def result(self, trees: Array) -> Result:
-        """Return the choice at some places int64 [K]: all visits and the whole policy go to it.
-
-        The value is that of the position it leads to, or NaN where there was nothing to choose.
-        """
+        """Return the choice at some places int64 [K]: all visits and the whole policy go to it."""
         best, values = self._best[trees], self._values[trees]
         chosen = np.zeros((len(trees), self._game.num_actions), np.float32)
         chosen[np.arange(len(trees)), best] = 1
@@ -114,7 +107,7 @@ class AfterstateSearch:
             best=best.astype(np.int32),
             values=values,
             proven=np.zeros(len(trees), np.bool_),
-            action_values=chosen * np.nan_to_num(values)[:, None],
+            action_values=chosen * values[:, None],
             priors=np.zeros_like(chosen),
             by_player=np.empty((len(trees), 0), np.float32),
         )

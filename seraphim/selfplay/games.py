@@ -251,25 +251,17 @@ class SelfPlay:
 
     def _estimate(self, slots: _Slots, tree: int) -> float | None:
         # The result of a game that is cut off: unknown, but a player alone gets what the last search expected.
-        if self._features.num_players != 1:
-            return None
-        values = slots.past_values[tree, : slots.searched[tree]]
-        known = values[np.isfinite(values)]
-        return float(known[-1]) if len(known) else None
+        return float(slots.past_values[tree, slots.searched[tree] - 1]) if self._features.num_players == 1 else None
 
     def _record(self, slots: _Slots, tree: int, result: Array | float | None) -> GameRecord:
         moves = slots.searched[tree]
-        values = slots.past_values[tree, :moves].copy()
-        if self.search.options.root == "afterstates":
-            movers = self._game.to_play(slots.past_states[tree, :moves])
-            values = _with_later_values(values, movers, 0.0 if result is None else float(result))
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),
             plies=slots.past_plies[tree, :moves].copy(),
             states=slots.past_states[tree, :moves].copy(),
             actions=slots.past_actions[tree, :moves].copy(),
             policies=slots.past_policies[tree, :moves].copy(),
-            root_values=values,
+            root_values=slots.past_values[tree, :moves].copy(),
             result=result,
         )
 
@@ -282,17 +274,6 @@ class SelfPlay:
         slots.searched[fresh] = 0
         self.search.reset(fresh)
         return fresh
-
-
-def _with_later_values(values: Array, movers: Array, result: float) -> Array:
-    # The values [M] for the movers, where those of moves without choice, NaN, are what the next move found.
-    later = result  # for player 0
-    for move in reversed(range(len(values))):
-        sign = -1 if movers[move] == 1 else 1
-        if np.isnan(values[move]):
-            values[move] = sign * later
-        later = sign * values[move]
-    return values
 
 
 def _twice_as_long(past: Array) -> Array:

@@ -128,14 +128,19 @@ class Batches:
         count = tf.shape(value_weights, tf.int64)[0]
         rows = tf.random.stateless_uniform([size], [self._seed, 2 * step], 0, count, tf.int64)
         drawn_turns = tf.random.stateless_uniform([size], [self._seed, 2 * step + 1], 0, turns, tf.int64)
-        # Flat arrays and 64-bit indices: one gather both picks the positions and applies the symmetries.
-        offsets = rows[:, None]
-        seen = tf.gather(observations, offsets * self._cells.shape[1] + tf.gather(self._cells, drawn_turns))
-        moves = tf.gather(self._actions, drawn_turns)
+
+        def turned(flat: Any, orders: Any) -> Any:
+            # Flat arrays and 64-bit indices: one gather both picks the rows and puts their columns in another order.
+            if turns == 1:
+                return tf.gather(tf.reshape(flat, [count, orders.shape[1]]), rows)
+            return tf.gather(flat, rows[:, None] * orders.shape[1] + tf.gather(orders, drawn_turns))
+
+        seen = turned(observations, self._cells)
         if is_sparse(num_actions):
-            policy = tf.gather(_dense_rows(rows, num_actions, *policies), moves, batch_dims=1)
+            policy = _dense_rows(rows, num_actions, *policies)
+            policy = tf.gather(policy, tf.gather(self._actions, drawn_turns), batch_dims=1)
         else:
-            policy = tf.gather(policies[0], offsets * num_actions + moves)
+            policy = turned(policies[0], self._actions)
         targets = {"policy": policy, "value": tf.gather(tf.reshape(values, [count, -1]), rows)}
         weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
         return tf.reshape(seen, [size, *self._shape]), targets, weights

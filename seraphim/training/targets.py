@@ -26,6 +26,8 @@ def to_targets(game: Game, positions: Positions) -> Targets:
     Positions that differ in nothing else are then the same. Of a game that banks nothing, all stay as they are.
     """
     features = features_of(game)
+    if features.points is not None:  # the squared error of the value is in points, or the policy's loss would dwarf it
+        positions = positions._replace(value_weights=positions.value_weights * np.float32(features.points**2))
     if features.banked is None and features.value_scale is None:
         return Targets(positions, 0.0)
     states = positions.states.copy()
