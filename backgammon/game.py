@@ -43,7 +43,7 @@ SETTINGS: dict[str, Any] = {
     },
     # Dice decide many games: what the search expects says more than who won.
     "training": {
-        "batch_size": 512,
+        "batch_size": 1024,
         "root_value_share": 0.9,
         "samples_per_position": 2.0,
         "max_window": 400_000,
