@@ -41,6 +41,15 @@ class _Ends(NamedTuple):
     states: Array  # int64 [E, W]
 
 
+class _Leaves(NamedTuple):
+    # What the values of some positions are means of.
+    rows: Array  # int64 [L], the positions
+    weights: Array  # float64 [L], the probabilities
+    states: Array  # int64 [L, W]
+    exact: Array  # bool [L]
+    values: Array  # float32 [L] for player 0, of those that are exact
+
+
 class AfterstateSearch:
     """Chooses the moves of many positions at once; used as a `Search` is, but one `advance` finishes all of them."""
 
@@ -159,19 +168,22 @@ class AfterstateSearch:
 
     def _expected(self, states: Array) -> Array:
         # Of positions for player 0: exact, by the network, or where chance moves the mean of what follows.
-        exact, results = exact_values(self._game, states, self.options)
-        to_play, values = self._game.to_play(states), results[:, 0].copy()
-        by_chance = ~exact & (to_play == CHANCE)
-        by_network = ~exact & ~by_chance
-        values[by_network] = self._evaluated(states[by_network], to_play[by_network])
-        if self._features.chances is not None and by_chance.any():
-            odds = self._features.chances(states[by_chance])
-            rows, outcomes = np.nonzero(odds)
-            after = self._expected(self._game.step(states[by_chance][rows], outcomes))
-            values[by_chance] = np.bincount(rows, odds[rows, outcomes] * after, len(odds))
-        return values
+        leaves, rows, weights = list[_Leaves](), np.arange(len(states)), np.ones(len(states))
+        while len(rows):
+            exact, results = exact_values(self._game, states, self.options)
+            chance = ~exact & (self._game.to_play(states) == CHANCE)
+            leaves.append(_Leaves(*(each[~chance] for each in (rows, weights, states, exact, results[:, 0]))))
+            rows, weights, states = rows[chance], weights[chance], states[chance]
+            if self._features.chances is not None and len(rows):
+                odds = self._features.chances(states)
+                parents, outcomes = np.nonzero(odds)
+                rows, weights = rows[parents], weights[parents] * odds[parents, outcomes]
+                states = self._game.step(states[parents], outcomes)
+        found = _Leaves(*(np.concatenate(column) for column in zip(*leaves, strict=True)))
+        found.values[~found.exact] = self._evaluated(found.states[~found.exact])
+        return np.bincount(found.rows, found.weights * found.values).astype(np.float32)
 
-    def _evaluated(self, states: Array, to_play: Array) -> Array:
+    def _evaluated(self, states: Array) -> Array:
         # What the network expects for player 0, float32 [N], with what is banked.
         values = np.empty(len(states), np.float32)
         for start in range(0, len(states), _BATCH):
@@ -193,7 +205,9 @@ class AfterstateSearch:
                 )
         self.counters.evaluations += len(states)
         self.counters.batch_capacity += len(states)
-        values = np.where(to_play == 1, -values, values) * np.float32(self._features.value_scale or 1)
+        values = np.where(self._game.to_play(states) == 1, -values, values) * np.float32(
+            self._features.value_scale or 1
+        )
         return values if self._features.banked is None else values + self._features.banked(states)[:, 0]
 
 
