@@ -44,9 +44,10 @@ SETTINGS: dict[str, Any] = {
     # Dice decide many games: what the search expects says more than who won.
     "training": {
         "batch_size": 1024,
-        "root_value_share": 0.9,
+        "root_value_share": 0.5,
+        "result_decay_steps": 1000,
         "samples_per_position": 2.0,
-        "max_window": 400_000,
+        "max_window": 600_000,
     },
 }
 

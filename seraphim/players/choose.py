@@ -17,10 +17,10 @@ from seraphim.game.features import features_of, has_chance, is_combinatorial, is
 from seraphim.game.loading import PerfectActions
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions
-from seraphim.search.afterstates import AfterstateSearch, distinct, make_search
+from seraphim.search.afterstates import AfterstateSearch, distinct, make_search, state_keys
 from seraphim.search.evaluator import Inference, Uniform, inputs_of
 from seraphim.search.expansion import rejection
-from seraphim.search.rng import draw_actions, state_keys, stream_key
+from seraphim.search.rng import draw_actions, stream_key
 from seraphim.search.roots import Result
 from seraphim.search.search import Search
 from seraphim.search.traversal import TreePolicy

@@ -12,6 +12,7 @@ In dependency order:
     expansion     adds new positions to the trees
     roots         noise at the root, policies and best actions
     search        the loop: select, evaluate, expand, back up
+    afterstates   a search without a tree: all positions that a turn can end in
     naive         the same search, one position at a time
     analysis      what was found in a position: its moves and their variations
 """

@@ -14,7 +14,7 @@ from seraphim.game.features import features_of, is_for_one, num_columns
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Counters, Inference, inputs_of
 from seraphim.search.expansion import check_offers, exact_values, rejection
-from seraphim.search.rng import state_keys
+from seraphim.search.rng import fork
 from seraphim.search.roots import Result
 from seraphim.search.search import Search
 from seraphim.search.traversal import TreePolicy
@@ -209,6 +209,14 @@ class AfterstateSearch:
             self._features.value_scale or 1
         )
         return values if self._features.banked is None else values + self._features.banked(states)[:, 0]
+
+
+def state_keys(stream: np.uint64, states: Array) -> Array:
+    """Return the key of a random stream for each state int64 [B, W], uint64 [B]; with a stream of 0, a hash of it."""
+    keys = np.full(len(states), stream)
+    for word in range(states.shape[1]):
+        keys = fork(keys, states[:, word].astype(np.uint64))
+    return keys
 
 
 def distinct(states: Array) -> tuple[Array, Array]:

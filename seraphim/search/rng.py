@@ -44,14 +44,6 @@ def fork(keys: Array, counters: Array) -> Array:
     return forked
 
 
-def state_keys(stream: np.uint64, states: Array) -> Array:
-    """Return the key of a random stream for each state int64 [B, W], uint64 [B]; with a stream of 0, a hash of it."""
-    keys = np.full(len(states), stream)
-    for word in range(states.shape[1]):
-        keys = fork(keys, states[:, word].astype(np.uint64))
-    return keys
-
-
 @kernel
 def uniform(key: np.uint64, counter: np.uint64) -> float:
     """Return the stream's number at `counter`, uniform in the open interval (0, 1)."""

@@ -23,12 +23,14 @@ class Targets(NamedTuple):
 def to_targets(game: Game, positions: Positions) -> Targets:
     """Return positions with what their values should be, and with 0 in the words of what is banked.
 
-    Positions that differ in nothing else are then the same. Of a game that banks nothing, all stay as they are.
+    Positions that differ in nothing else are then the same. Of a game that banks nothing, all stay as they are; where
+    results are points, the squared error of a value is in points.
     """
     features = features_of(game)
-    if features.points is not None:  # the squared error of the value is in points, or the policy's loss would dwarf it
-        positions = positions._replace(value_weights=positions.value_weights * np.float32(features.points**2))
     if features.banked is None and features.value_scale is None:
+        # Where most results are a fraction of the largest, the policy's loss would dwarf that of a value in [-1, 1].
+        if features.points is not None:
+            positions = positions._replace(value_weights=positions.value_weights * np.float32(features.points**2))
         return Targets(positions, 0.0)
     states = positions.states.copy()
     values, root_values = (still_to_come(game, states, each) for each in (positions.values, positions.root_values))

@@ -59,7 +59,7 @@ MOST_LINES_OF_A_COMMAND = 110
 MOST_LINES_OF_THE_CHECKER = 200  # commands/check_proof.py, which shares no code with the library but the rules
 MOST_LINES_OF_A_PROGRAM = 20
 MOST_LINES = 400
-MOST_FOLDERS, MOST_MODULES_AT_THE_TOP, MOST_MODULES = 18, 9, 12
+MOST_FOLDERS, MOST_MODULES_AT_THE_TOP, MOST_MODULES = 18, 9, 13
 MOST_PARAMETERS = 7
 
 
@@ -285,9 +285,9 @@ def test_types_of_the_same_name_are_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 # ---------------------------------------------------------------- size
 
-MOST_LINES_OF_CODE = 24_700
+MOST_LINES_OF_CODE = 24_850
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
-MOST_OPTIONS, MOST_OPTION_FLAGS = 46, 58
+MOST_OPTIONS, MOST_OPTION_FLAGS = 47, 59
 
 
 def code_lines(text: str) -> int:

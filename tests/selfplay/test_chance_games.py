@@ -10,10 +10,10 @@ from reference import ArbitraryNetwork
 from pig.game import Pig
 from pig.plain import PlainPig
 from seraphim.errors import GameError
-from seraphim.game import CHANCE, Array, Game, PlainRules
+from seraphim.game import CHANCE, Array, Game, PlainRules, load_game, random_actions
 from seraphim.game.notation import followers
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.records.examples import GameRecord, decode, encode_games
+from seraphim.records.examples import GameRecord, Positions, decode, encode_games
 from seraphim.search import naive
 from seraphim.search.search import Search
 from seraphim.selfplay.games import FORCED_READOUTS, PURPOSES, SelfPlay, ply_streams
@@ -226,6 +226,33 @@ def test_the_target_is_what_is_not_banked_yet() -> None:
     assert (targets.states[:, 2] == 0).all()
     assert (positions.states[:, 2] > 0).any()  # they were not changed
     assert to_targets(PIG, positions).positions is positions
+
+
+def of_random_backgammon(moves: int) -> tuple[Game, Positions]:
+    game, random = load_game("backgammon"), np.random.default_rng(1)
+    state, states, actions = game.initial(1), list[Array](), list[int]()
+    while len(states) < moves:
+        (action,) = random_actions(followers(game, state), random)
+        if game.to_play(state)[0] != CHANCE:
+            states, actions = [*states, state[0]], [*actions, int(action)]
+        state = game.step(state, np.array([action]))
+    policies = np.eye(game.num_actions, dtype=np.float32)[actions]
+    record = GameRecord("a-0", np.stack(states), np.array(actions), policies, np.zeros(moves, np.float32), 1 / 3)
+    return game, decode(game, encode_games(game, [record])[0])
+
+
+def test_where_results_are_points_the_error_of_a_value_is_in_points() -> None:
+    game, positions = of_random_backgammon(10)
+    targets = to_targets(game, positions).positions
+    assert targets.value_weights.tolist() == [9.0] * len(positions.values)
+    assert targets.values.tolist() == positions.values.tolist()
+
+
+def test_a_move_without_a_choice_teaches_no_policy() -> None:
+    game, positions = of_random_backgammon(40)
+    choices = game.legal(positions.states).sum(axis=1)
+    assert positions.policy_weights.tolist() == (choices > 1).astype(float).tolist()
+    assert choices.min() == 1 < choices.max()
 
 
 def test_boards_that_differ_in_their_score_are_one_position_to_learn() -> None:
