@@ -36,18 +36,18 @@ SETTINGS: dict[str, Any] = {
     "self_play_search": {"root": "afterstates"},
     # Dice lead to enough different positions without random moves.
     "self_play": {
-        "concurrent_games": 128,
+        "concurrent_games": 96,
         "readouts_growth_steps": 0,
-        "games_per_generation": 1000,
+        "games_per_generation": 600,
         "random_plies": 0,
     },
     # Dice decide many games: what the search expects says more than who won.
     "training": {
         "batch_size": 1024,
         "root_value_share": 0.5,
-        "result_decay_steps": 1000,
+        "result_decay_steps": 4000,
         "samples_per_position": 2.0,
-        "max_window": 600_000,
+        "max_window": 300_000,
     },
 }
 
