@@ -41,9 +41,9 @@ settings.load_profile("repeatable")
 # Folders and modules of tests that coverage leaves alone: tracing makes Python half as slow again, and what they run of
 # seraphim/ others run too.
 UNTRACED = set(
-    "backgammon benchmarks connectfour cube hex othello pig project threes tictactoe twenty48 web "
+    "backgammon/test_backgammon benchmarks connectfour cube hex othello pig project threes tictactoe twenty48 web "
     "inference/test_xla network/test_saved_model search/test_chance search/test_oracles search/test_search "
-    "search/test_solver search/test_three_players search/test_tree_policy selfplay/test_processes "
+    "search/test_solver search/test_three_players search/test_tree_policy "
     "test_effects test_hosts test_jit "
     "training/test_fit training/test_loop training/test_strength training/test_three_players".split()
 )
