@@ -112,7 +112,7 @@ def test_every_runtime_evaluates_for_several_threads(runtime: Any) -> None:
     model = seraphim.load("tictactoe", folder=ROOT, runtime=runtime)
     positions = ["", "a1", "a1 b2", "b2", "a1 b1 a2"]
     expected = [model.analyze(position, readouts=30) for position in positions]
-    assert in_threads(lambda position: model.analyze(position, readouts=30), positions * 20) == expected * 20
+    assert in_threads(lambda position: model.analyze(position, readouts=30), positions * 10) == expected * 10
 
 
 @pytest.mark.parametrize("game", ["tictactoe.plain", "openspiel:connect_four", "othello"])
@@ -121,7 +121,7 @@ def test_rules_of_every_kind_serve_several_threads(game: str) -> None:
     start, openings = model.game.initial(1)[0], make_openings(model.game, 8, 4, 0)
     positions = [" ".join(labels_along(model.game, start, moves)) for moves in openings.moves]
     expected = [model.analyze(position) for position in positions]
-    assert in_threads(model.analyze, positions * 10) == expected * 10
+    assert in_threads(model.analyze, positions * 5) == expected * 5
 
 
 def test_a_function_of_ones_own_is_called_by_one_thread_at_a_time() -> None:

@@ -49,8 +49,8 @@ def test_every_game_that_qualifies_is_offered() -> None:
     ],
 )
 def test_games_keep_the_contract(name: str) -> None:
-    report = check_game(load_game(f"openspiel:{name}"), games=3)
-    assert report.games == 3
+    report = check_game(load_game(f"openspiel:{name}"), games=2)
+    assert report.games == 2
 
 
 def with_switches() -> list[str]:
@@ -230,8 +230,7 @@ class FreePig(Pig):
         return legal
 
 
-@pytest.mark.parametrize("solver", [False, True])
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize(("root", "solver"), [("puct", False), ("gumbel", True)])
 def test_the_search_is_the_same_in_our_pig_and_in_openspiels(root: str, solver: bool) -> None:
     # States of OpenSpiel are histories, so no position is met again: nor here, without a cache.
     options = SearchOptions(readouts=50, root=root, solver=solver, cache_megabytes=0)

@@ -70,8 +70,8 @@ def test_the_rules_agree_with_those_of_openspiel(size: int, swap: bool) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_it_keeps_the_contract(size: int, swap: bool) -> None:
     game, plain = Hex(size, swap), PlainRules(PlainHex(size, swap))
-    assert check_game(game, games=20, read_board=game.read_board).positions
-    assert check_agreement(game, plain, ("compiled", "plain"), games=20).positions
+    assert check_game(game, games=8, read_board=game.read_board).positions
+    assert check_agreement(game, plain, ("compiled", "plain"), games=8).positions
 
 
 @pytest.mark.parametrize("size", [2, 3])

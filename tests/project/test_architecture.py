@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,26 @@ def identity(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    return list(ast.walk(tree))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget() -> Iterator[None]:
+    yield
+    parsed.cache_clear()
+    nodes.cache_clear()
+
+
 def imports(tree: ast.AST) -> Iterator[str]:
     """Every module that is imported, in full; `from seraphim.storage import models` is `seraphim.storage.models`."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -88,7 +106,7 @@ def imports_at_import(tree: ast.Module) -> Iterator[str]:
 
 
 def used_of_the_library(path: Path) -> set[str]:
-    modules = (name.split(".") for name in imports(ast.parse(path.read_text())))
+    modules = (name.split(".") for name in imports(parsed(path)))
     return {parts[1] for parts in modules if parts[0] == "seraphim" and len(parts) > 1}
 
 
@@ -123,7 +141,7 @@ def test_imports_go_one_way() -> None:
             used = {
                 module.removeprefix(prefix).split(".")[0]
                 for path in content[name]
-                for module in imports(ast.parse(path.read_text()))
+                for module in imports(parsed(path))
                 if module.startswith(prefix)
             } & set(order)
             later = used - set(order[:place]) - {name}
@@ -147,7 +165,7 @@ def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def test_functions_have_few_parameters() -> None:
     for path in LIBRARY:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_compiled(node):
                 parameters = [each.arg for each in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
                 parameters = [each for each in parameters if each not in ("self", "cls")]
@@ -156,7 +174,7 @@ def test_functions_have_few_parameters() -> None:
 
 def test_the_library_knows_no_game() -> None:
     for path in sorted({*(ROOT / "seraphim").rglob("*.py")} - {*COMMANDS}):
-        known = {module.split(".")[0] for module in imports(ast.parse(path.read_text()))} & set(GAMES)
+        known = {module.split(".")[0] for module in imports(parsed(path))} & set(GAMES)
         assert not known, identity(path)
 
 
@@ -167,7 +185,7 @@ def test_a_game_uses_little_of_the_library() -> None:
 
 
 def check_outside_libraries(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     used = {module.split(".")[0] for module in imports(tree)}
     name = identity(path.with_suffix("")).removeprefix("seraphim/")
     everywhere = {"absl"} if path in COMMANDS else {"numba"} if name.split("/")[0] in GAMES else set()
@@ -189,26 +207,30 @@ def test_importing_everything_loads_no_heavy_library() -> None:
 
 
 def check_asserts(path: Path) -> None:
-    lines = [node.lineno for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)]
+    lines = [node.lineno for node in nodes(parsed(path)) if isinstance(node, ast.Assert)]
     assert not lines, f"{identity(path)}: raise an error with a message instead, in lines {lines}"
 
 
 def check_flags(path: Path) -> None:
     if path != ROOT / "seraphim" / "cli.py":
-        tree = ast.parse(path.read_text())
-        names = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+        tree = parsed(path)
+        names = [node.attr for node in nodes(tree) if isinstance(node, ast.Attribute)]
         assert not [name for name in names if name.startswith("DEFINE_")]
 
 
 def check_generators(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     own = {"default_rng", "Generator", "SeedSequence", "PCG64", "Philox"}  # which make or are a generator
     if path == ROOT / "seraphim" / "machine.py":  # keeps the global ones as they are
         own |= {"get_state", "set_state"}
     else:
         assert "random" not in {module.split(".")[0] for module in imports(tree)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np.random", "numpy.random"):
+    for node in nodes(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Attribute)  # to unparse every other expression as well takes long
+            and ast.unparse(node.value) in ("np.random", "numpy.random")
+        ):
             assert node.attr in own, (
                 f"np.random.{node.attr} in line {node.lineno}: draw from a Generator that is passed"
             )
@@ -266,7 +288,7 @@ def types_of(tree: ast.Module) -> Iterator[str]:
 def named_twice(paths: list[Path]) -> dict[str, list[str]]:
     modules: dict[str, list[str]] = {}
     for path in paths:
-        for name in types_of(ast.parse(path.read_text())):
+        for name in types_of(parsed(path)):
             modules.setdefault(name, []).append(identity(path))
     return {name: where for name, where in modules.items() if len(where) > 1}
 

@@ -5,6 +5,8 @@ import configparser
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -29,10 +31,16 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+@cache
+def owners() -> Mapping[str, list[str]]:
+    """The distributions that hold each module: thousands of files are read for that."""
+    return metadata.packages_distributions()
+
+
 def imported(folder: str) -> dict[str, set[str]]:
     """The distributions of which the files of a folder import modules, each with the files."""
     found: dict[str, set[str]] = {}
-    distributions = metadata.packages_distributions()
+    distributions = owners()
     for file in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []

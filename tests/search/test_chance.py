@@ -251,9 +251,15 @@ def played(game: Game, count: int, seed: int = 0) -> Array:
     return np.stack(found)
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
-@pytest.mark.parametrize("leaf", ["value", "playout"])
-@pytest.mark.parametrize(("solver", "cache"), [(False, 0), (True, 1)])
+@pytest.mark.parametrize(
+    ("root", "leaf", "solver", "cache"),  # each value of one with each of another
+    [
+        ("puct", "value", False, 0),
+        ("puct", "playout", True, 1),
+        ("gumbel", "value", True, 1),
+        ("gumbel", "playout", False, 0),
+    ],
+)
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def test_it_equals_the_naive_search(game: Game, root: str, leaf: str, solver: bool, cache: int) -> None:
     network, states = ArbitraryNetwork(game), played(game, 6)

@@ -92,7 +92,7 @@ def check_invariants(search: Search) -> None:
 # ---------------------------------------------------------------- equal to the naive search
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(
     seed=st.integers(0, 10_000),
     scale=st.sampled_from([0.1, 1.0, 5.0]),

@@ -102,7 +102,7 @@ def test_ucb1_of_the_page_equals_a_naive_search_by_ucb1(
 ) -> None:
     game, options = GAMES[name], SearchOptions(readouts=150, solver=False)
     monkeypatch.setattr(naive, "best_edge", naive_ucb1)
-    for seed in range(3):
+    for seed in range(2):
         network, states = ArbitraryNetwork(game, seed), random_states(game, 3, seed)
         found = visits(searched(game, network, states, options, change(UCB1)))
         roots = [naive.search(game, network, state, options) for state in states]
@@ -115,7 +115,7 @@ def test_ucb1_of_the_page_equals_a_naive_search_by_ucb1(
 )
 def test_puct_of_the_page_searches_as_the_default_does(name: str, change: Callable[[Any], Any], leaf: Any) -> None:
     game, options = GAMES[name], SearchOptions(readouts=120, cpuct=1.5, noise_coefficient=0.25, leaf=leaf, solver=False)
-    for seed in range(3):
+    for seed in range(2):
         network, states = ArbitraryNetwork(game, seed), random_states(game, 4, seed)
         expected = searched(game, network, states, options)
         found = searched(game, network, states, options, change(PUCT))

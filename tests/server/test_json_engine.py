@@ -150,7 +150,7 @@ def positions(model: Model, count: int, seed: int = 0) -> list[tuple[list[str], 
 @pytest.mark.parametrize("solver", [False, True])
 def test_answers_are_those_of_a_model_whatever_else_is_in_flight(name: str, solver: bool) -> None:
     model = model_of(name, solver=solver)
-    wanted = dict(enumerate(itertools.product(positions(model, 20), (1, 9, 200))))
+    wanted = dict(enumerate(itertools.product(positions(model, 8), (1, 9, 200))))
     queries = [{"id": key, "moves": moves, "maxVisits": visits} for key, ((moves, _), visits) in wanted.items()]
     answers = ask(model, *queries)
     assert len(answers) == len(wanted)

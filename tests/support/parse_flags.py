@@ -6,6 +6,7 @@ is executed up to where it parses its flags, in a process of its own, forked bef
 
 import argparse
 import contextlib
+import importlib
 import io
 import itertools
 import json
@@ -64,6 +65,8 @@ originals = {name: getattr(argparse.ArgumentParser, name) for name in ("parse_ar
 
 def main() -> None:
     """Parse them all."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a thread would not survive the forks
+    importlib.import_module("numba")  # once, rather than in each program
     found: dict[str, str] = {}
     lines = sorted(json.load(sys.stdin), key=lambda line: (line[2], line[1]))
     for (program, path), group in itertools.groupby(lines, key=lambda line: (line[2], line[1])):

@@ -478,7 +478,7 @@ RESTS = st.sampled_from(
 LINES = st.one_of(st.builds(lambda word, rest: word + rest, WORDS, RESTS), st.text(max_size=8))
 
 
-@hypothesis_settings(max_examples=60)
+@hypothesis_settings(max_examples=30)
 @given(st.lists(LINES, max_size=12), st.sampled_from(["tictactoe", "pig", "twenty48:2x2", "threes"]))
 def test_no_input_ends_the_session_with_an_error(lines: list[str], game: str) -> None:
     session = make_session(game, search=SearchOptions(readouts=4, cache_megabytes=0, solver=False))

@@ -106,7 +106,7 @@ def test_visits_equal_those_of_the_naive_search(name: str) -> None:
 @pytest.mark.parametrize("name", [*SEARCHED, "backgammon"])
 def test_a_tree_is_kept_over_moves_and_outcomes_alike(name: str) -> None:
     game, options = GAMES[name][0], SearchOptions(cache_megabytes=1)
-    states = positions(game, 4, seed=3)
+    states = positions(game, 3, seed=3)
     ours = searched(game, options, states, 120, moves=4)
     assert any(len(results) > 2 for results in ours)
     assert_equal(ours, ask(name, options=vars(options), states=in_words(states), readouts=120, moves=4))
@@ -193,7 +193,7 @@ def test_expectations_are_proven_alike() -> None:
 def test_rules_are_those_of_python(name: str) -> None:
     game, rng = GAMES[name][0], np.random.default_rng(5)
     features = features_of(game)
-    games = [random_line(game, rng, 400)[0] for _ in range(6)]
+    games = [random_line(game, rng, 400)[0] for _ in range(3)]
     ends = 0
     for moves, told in zip(games, ask(name, task="rules", games=games), strict=True):
         state = game.initial(1)
