@@ -8,6 +8,7 @@ import pytest
 from games import MOVES_TWICE
 from reference import ArbitraryNetwork
 
+import seraphim
 from pig.game import Pig
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import CHANCE, Array, Game, PlainRules, load_game, random_actions
@@ -171,6 +172,13 @@ def test_more_than_two_players_and_options_of_a_tree_are_refused() -> None:
         AfterstateSearch(load_game("threes"), ArbitraryNetwork(load_game("threes")), OPTIONS, 1)
     with pytest.raises(SettingsError, match="fast_wins needs a game that offers progress"):
         AfterstateSearch(GAMES[0], ArbitraryNetwork(GAMES[0]), replace(OPTIONS, solver=False, fast_wins=0.5), 1)
+
+
+def test_readouts_are_refused_where_they_change_nothing() -> None:
+    model = seraphim.Model("tictactoe", root="afterstates")
+    assert seraphim.match(model, "random", games=20).score > 0.5
+    with pytest.raises(SettingsError, match="readouts change nothing here: .* plays by afterstates"):
+        seraphim.match(model, "random", games=20, readouts=5)
 
 
 def test_distinct_states_come_in_the_order_in_which_they_were_met() -> None:
