@@ -115,7 +115,13 @@ def test_every_runtime_evaluates_for_several_threads(runtime: Any) -> None:
     assert in_threads(lambda position: model.analyze(position, readouts=30), positions * 10) == expected * 10
 
 
-@pytest.mark.parametrize("game", ["tictactoe.plain", "openspiel:connect_four", "othello"])
+@pytest.mark.parametrize(
+    "game",
+    [
+        "tictactoe.plain",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("openspiel:connect_four", "othello")),
+    ],
+)
 def test_rules_of_every_kind_serve_several_threads(game: str) -> None:
     model = seraphim.Model(game, solver=True, readouts=100)
     start, openings = model.game.initial(1)[0], make_openings(model.game, 8, 4, 0)
@@ -150,7 +156,8 @@ def late_positions(game: Any, plies: int) -> list[Array]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "game", "plies"), [(ConnectFourSolver, CONNECTFOUR, 22), (EndgameSolver, OTHELLO, 46)]
+    ("kind", "game", "plies"),
+    [(ConnectFourSolver, CONNECTFOUR, 22), pytest.param(EndgameSolver, OTHELLO, 46, marks=pytest.mark.slow)],
 )
 def test_a_solver_serves_one_thread_after_the_other(kind: Any, game: Any, plies: int) -> None:
     states = late_positions(game, plies)

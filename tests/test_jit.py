@@ -98,6 +98,7 @@ def kept(folder: Path, function: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.name.startswith(f"{function}-")]
 
 
+@pytest.mark.slow
 def test_what_a_kernel_refers_to_is_compiled_anew_when_it_changes(tmp_path: Path) -> None:
     # The kernel that refers to it is another one, which is defined further down.
     pairs = (
@@ -309,6 +310,7 @@ def test_an_upgrade_of_another_package_is_noticed(tmp_path: Path) -> None:
         assert run(tmp_path) == f"{step} True\n"
 
 
+@pytest.mark.slow
 def test_code_of_earlier_sources_is_removed_and_other_code_is_not(tmp_path: Path) -> None:
     write_helper(tmp_path / "helpers/bits.py", 1)
     write_caller(tmp_path, "helpers.")

@@ -52,6 +52,7 @@ def plays(state: Array) -> set[bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_both_forms_keep_the_contract_and_are_the_same_game() -> None:
     assert load_game("backgammon") is GAME
     check_game(GAME, games=3)

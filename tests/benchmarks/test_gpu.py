@@ -156,6 +156,7 @@ def test_self_play_is_watched_after_a_warm_up(monkeypatch: pytest.MonkeyPatch, t
     assert sum(value for name, value in figures.items() if "share in" in name) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_training_is_measured_in_positions() -> None:
     ((name, rate),) = gpu.measure_training(RUN).items()
     assert name.startswith("training in bfloat16 on the")

@@ -60,6 +60,7 @@ def test_plain_games_keep_the_contract(game: games.PlainGame) -> None:
     assert check_game(PlainRules(game), games=50).games == 50
 
 
+@pytest.mark.slow
 def test_a_game_of_ten_thousand_plies_is_played_to_its_end() -> None:
     report = check_game(games.CHAIN, games=2)
     assert report.longest == 10_000

@@ -427,6 +427,7 @@ def test_a_board_of_too_many_cells_is_refused_before_memory_is_taken(
         load_game(f"openspiel:gomoku({parameters})")
 
 
+@pytest.mark.slow
 def test_the_largest_games_take_little_memory() -> None:
     # Every whole number of each game as large as one may be, alone and with the others.
     code = (

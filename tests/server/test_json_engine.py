@@ -484,6 +484,7 @@ def test_the_page_shows_what_is_answered() -> None:
 
 
 @needs_node
+@pytest.mark.slow
 def test_the_client_of_the_page_matches_two_hundred_answers(tmp_path: Path) -> None:
     (client,) = blocks("js")
     (tmp_path / "analyze.mjs").write_text(client)

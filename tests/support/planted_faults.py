@@ -206,8 +206,8 @@ FAULTS = (
         "policy-not-turned",
         8,
         "seraphim/training/fit.py",
-        "moves = tf.gather(self._actions, drawn_turns)",
-        "moves = tf.gather(self._actions, 0 * drawn_turns)",
+        "policy = turned(policies[0], self._actions)",
+        "policy = turned(policies[0], tf.repeat(self._actions[:1], turns, axis=0))",
         f"{FIT} -k symmetries",
     ),
     Fault(

@@ -115,6 +115,7 @@ def test_not_even_the_first_matches_of_a_slow_game_take_more_than_their_share(sl
     assert spent[-1] > 60
 
 
+@pytest.mark.slow
 def test_no_later_match_takes_more_than_its_share_either(slow: ModelFolder) -> None:
     matches = Strength(slow, slow.settings(), "auto")
     began = slow_rules.GAME.clock

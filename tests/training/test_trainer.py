@@ -328,6 +328,7 @@ def test_a_last_step_that_diverges_publishes_nothing_either(
     assert retrain(folder, GAME, settings, seed=0, quiet=True).snapshot == folder.champion()
 
 
+@pytest.mark.slow
 def test_the_networks_of_the_gate_are_run_by_the_runtime_that_was_chosen(
     folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,7 +207,7 @@ def test_exact_results_are_those_of_the_solver() -> None:
         assert told == {str(action): each._asdict() for action, each in exact.items()}
 
 
-@pytest.mark.parametrize("name", ["tictactoe", "hex"])
+@pytest.mark.parametrize("name", ["tictactoe", pytest.param("hex", marks=pytest.mark.slow)])
 def test_messages_are_answered_at_once_while_a_position_is_solved(name: str) -> None:
     solve = {"id": 2, "type": "solve", "hurried": True}
     think = {"id": 5, "type": "think", "readouts": 50}

@@ -76,6 +76,7 @@ def test_a_page_finds_the_mistakes_that_a_review_finds(name: str, readouts: int,
     assert listed > 4 or name == "endless"
 
 
+@pytest.mark.slow
 def test_what_is_better_is_the_best_by_exact_results() -> None:
     model = seraphim.Model("tictactoe", ArbitraryNetwork(load_game("tictactoe"), 3), readouts=2, solver=False)
     trees = [along(model, seed) for seed in range(60)]
