@@ -17,10 +17,11 @@ from seraphim.game.features import features_of, is_for_one
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.players.choose import search_player
-from seraphim.records.examples import GameRecord
+from seraphim.records.examples import GameRecord, Positions, decode, encode_games
 from seraphim.search.afterstates import MOST_MOVES, AfterstateSearch, distinct
 from seraphim.search.evaluator import Inference, StateFunction
 from seraphim.selfplay.games import SelfPlay
+from seraphim.training.targets import with_least_luck
 from twenty48.game import Twenty48
 
 OPTIONS = SearchOptions(root="afterstates")
@@ -168,6 +169,30 @@ def test_results_without_luck_have_the_mean_of_results_whatever_the_network_says
     assert np.std(differences) > 0.1
     assert mean.interval[0] - 0.02 < 0 < mean.interval[1] + 0.02
     assert mean.interval[1] - mean.interval[0] < 0.1
+
+
+def positions_of(game: Game, records: list[GameRecord]) -> Positions:
+    return decode(game, [example for each in encode_games(game, records) for example in each])
+
+
+def test_luck_counts_as_far_as_the_network_knows_it() -> None:
+    """Exact values take all luck out; arbitrary ones take no more out than makes results vary less."""
+    game = Pig(10)
+    exact, known = exact_network(game)
+    positions = positions_of(game, played(game, exact, 2000))
+    signs = np.where(game.to_play(positions.states) == 1, -1, 1)
+    values = signs * [known[state.tobytes()] for state in positions.states]
+    mixed = with_least_luck(game, positions).root_values
+    assert np.square(mixed - values).mean() < 0.05 * np.square(positions.values - values).mean()
+
+    positions = positions_of(game, played(game, ArbitraryNetwork(game), 400))
+    mixed = with_least_luck(game, positions).root_values
+    squares = [np.square(each).mean() for each in (mixed, positions.values, positions.root_values)]
+    assert squares[0] < min(squares[1:])
+    signs = np.where(game.to_play(positions.states) == 1, -1, 1)
+    firsts = np.append(0, np.flatnonzero(positions.ends)[:-1] + 1)
+    low, high = Mean.of((signs * (mixed - positions.values))[firsts]).interval
+    assert low - 0.02 < 0 < high + 0.02
 
 
 def test_where_no_chance_moves_the_result_is_recorded() -> None:
