@@ -123,6 +123,14 @@ def test_positions_of_the_step_before_are_not_valued_again() -> None:
         assert np.array_equal(ours, theirs, equal_nan=True)
 
 
+class Small(ArbitraryNetwork):
+    """Arbitrary values, no sum of which is beyond what a result can be."""
+
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        logits, values = super().infer(observations)
+        return logits, values / 8
+
+
 def played(game: Game, network: Inference, games: int, concurrent: int = 64) -> list[GameRecord]:
     player = SelfPlay(game, network, OPTIONS, SelfPlayOptions(concurrent, random_plies=0), "a")
     return sorted(player.play(iter(range(games))), key=lambda record: int(record.game_id.split("-")[1]))
@@ -155,12 +163,6 @@ def test_results_without_luck_are_the_exact_values_if_the_network_knows_them() -
 
 def test_results_without_luck_have_the_mean_of_results_whatever_the_network_says() -> None:
     game = Pig(10)
-
-    class Small(ArbitraryNetwork):
-        def infer(self, observations: Array) -> tuple[Array, Array]:
-            logits, values = super().infer(observations)
-            return logits, values / 8  # so that no sum is beyond what a result can be
-
     differences = []
     for record in played(game, Small(game), 3000):
         first = record.root_values[0] * (-1 if game.to_play(record.states[:1])[0] == 1 else 1)
@@ -185,7 +187,7 @@ def test_luck_counts_as_far_as_the_network_knows_it() -> None:
     mixed = with_least_luck(game, positions).root_values
     assert np.square(mixed - values).mean() < 0.05 * np.square(positions.values - values).mean()
 
-    positions = positions_of(game, played(game, ArbitraryNetwork(game), 400))
+    positions = positions_of(game, played(game, Small(game), 2000))
     mixed = with_least_luck(game, positions).root_values
     squares = [np.square(each).mean() for each in (mixed, positions.values, positions.root_values)]
     assert squares[0] < min(squares[1:])
