@@ -41,10 +41,11 @@ SETTINGS: dict[str, Any] = {
         "games_per_generation": 600,
         "random_plies": 0,
     },
-    # Dice decide many games: a result without luck says more than who won.
+    # Dice decide many games: what the search expects says more than who won.
     "training": {
         "batch_size": 1024,
-        "root_value_share": 1.0,
+        "root_value_share": 0.5,
+        "result_decay_steps": 4000,
         "samples_per_position": 2.0,
         "max_window": 300_000,
     },

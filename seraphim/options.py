@@ -343,6 +343,9 @@ class TrainingOptions(Options):
     faster; other processors compute in float32."""
     root_value_share: Share = 0.5
     """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
+    result_decay_steps: Natural = 0
+    """Steps T of training after which the share of the result is halved, as (1 - root_value_share) / (1 + step / T):
+    what the search expects is worth more the more the network knows; 0: it is constant."""
     average_positions: bool = True
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
     with the logarithm of their number (AlphaZero.jl)."""

@@ -80,6 +80,7 @@ OTHERS: dict[str, Any] = {
     "steps": 2,
     "precision": "float32",
     "root_value_share": 0.7,
+    "result_decay_steps": 1,
     "average_positions": False,
     "window_start": 150,
     "max_window": 250,

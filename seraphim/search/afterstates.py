@@ -67,7 +67,7 @@ class AfterstateSearch:
         self._states = np.zeros((num_trees, game.state_words), np.int64)
         self._waiting: list[Array] = []
         self._best = np.zeros(num_trees, np.int64)
-        self._values, self._expected = np.zeros((2, num_trees), np.float32)
+        self._values = np.zeros(num_trees, np.float32)
         # Those of the last step, by ascending key: the rest of a turn is about some of the same positions.
         self._known = np.empty(0, np.uint64), np.empty((0, game.state_words), np.int64), np.empty(0, np.float32)
 
@@ -88,8 +88,7 @@ class AfterstateSearch:
         ends = self._turns(states)
         signs = np.where(self._game.to_play(states) == 1, -1, 1).astype(np.float32)[ends.rows]
         self.counters.add_time("rules")
-        of_ends, self._expected[trees] = np.split(self._values_of(np.concatenate([ends.states, states])), [len(signs)])
-        values = signs * of_ends
+        values = signs * self._values_of(ends.states)
         order = np.lexsort((-values, ends.rows))  # stable: the first of equals stays the first
         best = order[np.flatnonzero(np.diff(ends.rows[order], prepend=-1))]
         self._best[trees], self._values[trees] = ends.firsts[best], values[best]
@@ -121,11 +120,6 @@ class AfterstateSearch:
             priors=np.zeros_like(chosen),
             by_player=np.empty((len(trees), 0), np.float32),
         )
-
-    def expected(self, trees: Array) -> Array:
-        """Return the values for player 0 of the positions themselves at some places [K], without a look ahead."""
-        found: Array = self._expected[trees]
-        return found
 
     def move(self, trees: Array, actions: Array) -> None:
         """Do nothing, as no tree is kept."""
@@ -165,14 +159,14 @@ class AfterstateSearch:
         values = np.empty(len(states), np.float32)
         values[is_known] = known_values[found[is_known]]
         if not is_known.all():
-            values[~is_known] = self._means(states[~is_known])
+            values[~is_known] = self._expected(states[~is_known])
         self.counters.cache_hits += int(is_known.sum())
         order = np.argsort(keys)
         self._known = keys[order], states[order], values[order]
         expected: Array = values[places]
         return expected
 
-    def _means(self, states: Array) -> Array:
+    def _expected(self, states: Array) -> Array:
         # Of positions for player 0: exact, by the network, or where chance moves the mean of what follows.
         leaves, rows, weights = list[_Leaves](), np.arange(len(states)), np.ones(len(states))
         while len(rows):

@@ -14,7 +14,7 @@ from seraphim.game import CHANCE, Array, Game
 from seraphim.game.features import features_of, num_columns
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
-from seraphim.search.afterstates import AfterstateSearch, make_search
+from seraphim.search.afterstates import make_search
 from seraphim.search.evaluator import Inference
 from seraphim.search.expansion import check_offers, terminal_value
 from seraphim.search.rng import draw_actions, fork, stream_key, uniform_of
@@ -74,7 +74,6 @@ class _Slots(NamedTuple):
     past_actions: Array  # int32 [G, M]
     past_policies: Array  # float32 [G, M, A]
     past_values: Array  # float32 [G, M], or of more than two players [G, M, P]
-    past_expected: Array  # float32 [G, M], what the network alone says for player 0; only beside afterstates
 
 
 class SelfPlay:
@@ -159,7 +158,6 @@ class SelfPlay:
             past_actions=np.empty((games, moves), np.int32),
             past_policies=np.empty((games, moves, self._game.num_actions), np.float32),
             past_values=np.empty((games, moves, *(() if columns == 1 else (columns,))), np.float32),
-            past_expected=np.empty((games, moves), np.float32),
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
@@ -245,8 +243,6 @@ class SelfPlay:
         is_sum = self._features.banked is not None
         values = result.by_player if result.by_player.shape[1] else result.values
         slots.past_values[trees, recorded] = np.clip(values, -1, 1) if is_sum else values
-        if isinstance(self.search, AfterstateSearch):
-            slots.past_expected[trees, recorded] = self.search.expected(trees)
         slots.searched[trees] += 1
         self.search.move(trees, actions)
         successors = self._game.step(slots.states[trees], actions)
@@ -259,19 +255,13 @@ class SelfPlay:
 
     def _record(self, slots: _Slots, tree: int, result: Array | float | None) -> GameRecord:
         moves = slots.searched[tree]
-        values = slots.past_values[tree, :moves].copy()
-        if isinstance(self.search, AfterstateSearch):
-            signs = np.where(self._game.to_play(slots.past_states[tree, :moves]) == 1, -1, 1)
-            expected = slots.past_expected[tree, :moves]
-            adjusted = without_luck(signs * values, expected, slots.past_plies[tree, :moves])
-            values = np.clip(signs * adjusted, -1, 1)
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),
             plies=slots.past_plies[tree, :moves].copy(),
             states=slots.past_states[tree, :moves].copy(),
             actions=slots.past_actions[tree, :moves].copy(),
             policies=slots.past_policies[tree, :moves].copy(),
-            root_values=values,
+            root_values=slots.past_values[tree, :moves].copy(),
             result=result,
         )
 
@@ -284,23 +274,6 @@ class SelfPlay:
         slots.searched[fresh] = 0
         self.search.reset(fresh)
         return fresh
-
-
-def without_luck(found: Array, expected: Array, plies: Array) -> Array:
-    """Return the result of a game from each of its positions on, with the luck of chance taken out, float32 [M].
-
-    Luck is by how much more the network expects in a position than in the mean of what could have come in its place
-    (advantage sums: Zinkevich et al., "Optimal unbiased estimators for evaluating agent performance", 2006). Its mean
-    is 0 whatever the network says, so that the mean is that of results; the better the network, the less it varies.
-
-    Args:
-        found: values for player 0 of the best moves, float32 [M]: before chance, means over its outcomes.
-        expected: values for player 0 of the positions, without a look ahead, float32 [M].
-        plies: moves before each position, those of chance included, int64 [M].
-    """
-    luck = np.where(np.diff(plies) > 1, expected[1:] - found[:-1], 0)
-    to_come = np.append(np.cumsum(luck[::-1])[::-1], 0)
-    return np.asarray(found[-1] - to_come, np.float32)
 
 
 def _twice_as_long(past: Array) -> Array:

@@ -20,28 +20,6 @@ class Targets(NamedTuple):
     """
 
 
-def with_least_luck(game: Game, positions: Positions) -> Positions:
-    """Return positions with the results without luck that vary least in place of those that self-play recorded.
-
-    Self-play took all luck out, as the network saw it, and a network that knows little adds more noise by that than it
-    takes away. Luck is not correlated with what came before, so each is weighted by its own regression coefficient
-    (control variates), one for all that come after about as many moves. The mean stays that of the results.
-    """
-    ends, count = np.flatnonzero(positions.ends), len(positions.ends)
-    of_game = np.searchsorted(ends, np.arange(count))
-    signs = np.where(game.to_play(positions.states) == 1, -1.0, 1.0)
-    results, found = signs * positions.values, signs * positions.root_values
-    luck = np.append(found[1:], 0.0) - found
-    luck[ends] = (results - found)[ends]
-    ages = np.log2(positions.plies + 1).astype(np.int64)
-    products, squares = (np.bincount(ages, each * luck * positions.value_weights) for each in (results, luck))
-    weighted = (products / np.maximum(squares, 1e-9)).clip(0, 1)[ages] * luck
-    to_come = np.cumsum(weighted[::-1])[::-1]
-    to_come -= np.append(to_come, 0.0)[ends + 1][of_game]
-    values = np.clip(signs * (results - to_come), -1, 1).astype(np.float32)
-    return positions._replace(root_values=np.where(positions.value_weights > 0, values, positions.root_values))
-
-
 def to_targets(game: Game, positions: Positions) -> Targets:
     """Return positions with what their values should be, and with 0 in the words of what is banked.
 

@@ -31,7 +31,7 @@ from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log, ScalarLog
 from seraphim.training import fit
 from seraphim.training.averaging import averaged
-from seraphim.training.targets import to_targets, with_least_luck
+from seraphim.training.targets import to_targets
 
 # A snapshot's metrics.
 _PASSED = "gate_passed"
@@ -169,8 +169,6 @@ class Trainer:
         options, data = self._settings.training, self._folder.game_data
         generated = total_positions(data)
         positions, window = read_window(data, self._game, fit.window_size(generated, options))
-        if self._settings.self_play_search.root == "afterstates":
-            positions = with_least_luck(self._game, positions)
         positions, clipped = to_targets(self._game, positions)
         if options.average_positions:
             positions = averaged(positions)

@@ -10,18 +10,14 @@ from reference import ArbitraryNetwork
 import seraphim
 from pig.game import Pig
 from seraphim.errors import ModelError, SettingsError
-from seraphim.evaluation.intervals import Mean
 from seraphim.game import CHANCE, Array, Game, PlainRules, load_game, random_actions
-from seraphim.game.exhaustive import solve
 from seraphim.game.features import features_of, is_for_one
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.players.choose import search_player
-from seraphim.records.examples import GameRecord, Positions, decode, encode_games
 from seraphim.search.afterstates import MOST_MOVES, AfterstateSearch, distinct
-from seraphim.search.evaluator import Inference, StateFunction
+from seraphim.search.evaluator import Inference
 from seraphim.selfplay.games import SelfPlay
-from seraphim.training.targets import with_least_luck
 from twenty48.game import Twenty48
 
 OPTIONS = SearchOptions(root="afterstates")
@@ -117,98 +113,32 @@ def test_positions_of_the_step_before_are_not_valued_again() -> None:
     for each in (search, fresh):
         each.begin(same, after[same])
         each.run()
-    assert search.counters.evaluations == before + len(same)  # the positions themselves
+    assert search.counters.evaluations == before
     assert fresh.counters.evaluations > 0
     for ours, theirs in zip(search.result(same), fresh.result(same), strict=True):
         assert np.array_equal(ours, theirs, equal_nan=True)
 
 
-class Small(ArbitraryNetwork):
-    """Arbitrary values, no sum of which is beyond what a result can be."""
-
-    def infer(self, observations: Array) -> tuple[Array, Array]:
-        logits, values = super().infer(observations)
-        return logits, values / 8
-
-
-def played(game: Game, network: Inference, games: int, concurrent: int = 64) -> list[GameRecord]:
-    player = SelfPlay(game, network, OPTIONS, SelfPlayOptions(concurrent, random_plies=0), "a")
-    return sorted(player.play(iter(range(games))), key=lambda record: int(record.game_id.split("-")[1]))
-
-
-def exact_network(game: Game) -> tuple[StateFunction, dict[bytes, float]]:
-    """The exact values of a game as a network, and those for player 0 by state."""
-    solution = solve(game)
-    known = dict(zip([state.tobytes() for state in solution.states], solution.results.tolist(), strict=True))
-
-    def exact(states: Array) -> tuple[Array, Array]:
-        values = np.array([known[state.tobytes()] for state in states])
-        return np.zeros((len(states), game.num_actions)), np.where(game.to_play(states) == 1, -values, values)
-
-    return StateFunction(game, exact), known
-
-
-def test_results_without_luck_are_the_exact_values_if_the_network_knows_them() -> None:
-    game = Pig(10)
-    network, known = exact_network(game)
-    results = set()
-    for record in played(game, network, 50):
-        exact = np.array([known[state.tobytes()] for state in record.states])
-        np.testing.assert_allclose(
-            record.root_values, np.where(game.to_play(record.states) == 1, -exact, exact), atol=1e-5
-        )
-        results.add(record.result)
-    assert results == {-1.0, 1.0}
-
-
-def test_results_without_luck_have_the_mean_of_results_whatever_the_network_says() -> None:
-    game = Pig(10)
-    differences = []
-    for record in played(game, Small(game), 3000):
-        first = record.root_values[0] * (-1 if game.to_play(record.states[:1])[0] == 1 else 1)
-        differences.append(float(first) - float(record.result or 0))
-    mean = Mean.of(np.array(differences))
-    assert np.std(differences) > 0.1
-    assert mean.interval[0] - 0.02 < 0 < mean.interval[1] + 0.02
-    assert mean.interval[1] - mean.interval[0] < 0.1
-
-
-def positions_of(game: Game, records: list[GameRecord]) -> Positions:
-    return decode(game, [example for each in encode_games(game, records) for example in each])
-
-
-def test_luck_counts_as_far_as_the_network_knows_it() -> None:
-    """Exact values take all luck out; arbitrary ones take no more out than makes results vary less."""
-    game = Pig(10)
-    exact, known = exact_network(game)
-    positions = positions_of(game, played(game, exact, 2000))
-    signs = np.where(game.to_play(positions.states) == 1, -1, 1)
-    values = signs * [known[state.tobytes()] for state in positions.states]
-    mixed = with_least_luck(game, positions).root_values
-    assert np.square(mixed - values).mean() < 0.05 * np.square(positions.values - values).mean()
-
-    positions = positions_of(game, played(game, Small(game), 2000))
-    mixed = with_least_luck(game, positions).root_values
-    squares = [np.square(each).mean() for each in (mixed, positions.values, positions.root_values)]
-    assert squares[0] < min(squares[1:])
-    signs = np.where(game.to_play(positions.states) == 1, -1, 1)
-    firsts = np.append(0, np.flatnonzero(positions.ends)[:-1] + 1)
-    low, high = Mean.of((signs * (mixed - positions.values))[firsts]).interval
-    assert low - 0.02 < 0 < high + 0.02
-
-
-def test_where_no_chance_moves_the_result_is_recorded() -> None:
-    for record in played(GAMES[1], ArbitraryNetwork(GAMES[1]), 5):
-        signs = np.where(GAMES[1].to_play(record.states) == 1, -1, 1)
-        np.testing.assert_allclose(record.root_values, signs * record.result, atol=1e-6)
+@pytest.mark.parametrize("game", GAMES, ids=by_name)
+def test_self_play_records_the_best_value(game: Game) -> None:
+    network = ArbitraryNetwork(game)
+    recursion, player = (
+        Recursion(game, network),
+        SelfPlay(game, network, OPTIONS, SelfPlayOptions(8, random_plies=0), "a"),
+    )
+    record = next(player.play(iter(range(8))))
+    for state, value in list(zip(record.states, record.root_values, strict=True))[-40:]:
+        best = max(recursion.best(state, int(game.to_play(state[None])[0])).values())
+        assert value == pytest.approx(np.clip(best, -1, 1), abs=1e-5)
 
 
 @pytest.mark.parametrize("game", GAMES[2:], ids=by_name)
 def test_games_do_not_depend_on_how_many_are_played_at_a_time(game: Game) -> None:
-    one, other = (played(game, ArbitraryNetwork(game), 6, concurrent) for concurrent in (2, 6))
-    assert [record.actions.tolist() for record in one] == [record.actions.tolist() for record in other]
-    for mine, theirs in zip(one, other, strict=True):
-        np.testing.assert_allclose(mine.root_values, theirs.root_values, atol=1e-5)
+    def played(concurrent: int) -> dict[str, list[int]]:
+        player = SelfPlay(game, ArbitraryNetwork(game), OPTIONS, SelfPlayOptions(concurrent, random_plies=0), "a")
+        return {record.game_id: record.actions.tolist() for record in player.play(iter(range(6)))}
+
+    assert played(2) == played(6)
 
 
 def test_a_player_chooses_without_a_tree() -> None:
