@@ -32,7 +32,8 @@ _BOARD_MARKS = (*(f"{mark}{number}" for mark in MARKS for number in range(1, CHE
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "depth": 2, "width": 256, "activation": "relu", "l2": 1e-5},
     "search": {"readouts": 100},
-    # A play is chosen by the value of the position it leads to, as TD-Gammon chose: a game takes a tenth of the time.
+    # A play is chosen by the value of the position it leads to, as TD-Gammon chose; before a roll, the mean over all
+    # rolls is recorded, so that luck spoils less of what is learned.
     "self_play_search": {"root": "afterstates"},
     # Dice lead to enough different positions without random moves.
     "self_play": {
@@ -41,7 +42,7 @@ SETTINGS: dict[str, Any] = {
         "games_per_generation": 600,
         "random_plies": 0,
     },
-    # Dice decide many games: what the search expects says more than who won.
+    # Dice decide many games: what the search expects says more than who won, once the network knows something.
     "training": {
         "batch_size": 1024,
         "root_value_share": 0.5,
