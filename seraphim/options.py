@@ -258,9 +258,8 @@ class SearchOptions(Options):
     leaf: Annotated[Leaf, _TREE] = "value"
     """How a leaf is evaluated: by the network's `value` (AGZ), or by a `playout`, which searches on to the end."""
     root: Annotated[Root, _ROOT] = "puct"
-    """How the root is searched: by `puct` (AGZ); by `gumbel` (Danihelka et al. 2022), with sequential halving and
-    without Dirichlet noise or temperature; or without a tree, by the best of all `afterstates`, the positions that the
-    turn can end in (Tesauro 1995)."""
+    """How the root is searched: by `puct` (AGZ); by `gumbel`, with sequential halving, without noise or temperature
+    (Danihelka et al. 2022); or without a tree, by all `afterstates`, in which the turn can end (Tesauro 1995)."""
     gumbel_actions: Annotated[Count, _GUMBEL, Needs(root="gumbel")] = 16
     """Most actions that a Gumbel root considers (Danihelka et al. 2022: 16)."""
     solver: Annotated[bool, _TREE] = True
@@ -344,8 +343,7 @@ class TrainingOptions(Options):
     root_value_share: Share = 0.5
     """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
     result_decay_steps: Natural = 0
-    """Steps T of training after which the share of the result is halved, as (1 - root_value_share) / (1 + step / T):
-    what the search expects is worth more the more the network knows; 0: it is constant."""
+    """Steps T after which the share of the result is halved, as (1 - root_value_share) / (1 + step / T); 0: never."""
     average_positions: bool = True
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
     with the logarithm of their number (AlphaZero.jl)."""

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import SettingsError
 from seraphim.game import CHANCE, Array, Game
-from seraphim.game.features import features_of, is_for_one, num_columns
+from seraphim.game.features import features_of, is_for_one
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Counters, Inference, inputs_of
 from seraphim.search.expansion import check_offers, exact_values, rejection
@@ -59,8 +58,6 @@ class AfterstateSearch:
         Raises:
             SettingsError: the game is for more than two players, or does not offer what the options need.
         """
-        if num_columns(game) > 1:
-            raise SettingsError(f"root must not be afterstates in {game.name}, which is for more than two players")
         check_offers(game, options)
         self.options, self.counters = options, Counters()
         self._game, self._inference, self._features = game, inference, features_of(game)

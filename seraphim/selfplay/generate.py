@@ -120,8 +120,10 @@ def generate_games(
                     if not runtime:
                         runtime = pool.work().runtime
                         workers = f"{pool.num_workers} workers, snapshot {champion.name}, {runtime}"
-                        readouts = settings.at_step(champion.step).self_play_search.readouts
-                        notify(f"self-play: {workers}, {readouts:,} readouts a move")
+                        search = settings.at_step(champion.step).self_play_search
+                        readouts = f"{search.readouts:,} readouts a move"
+                        moves = search.root if search.root == "afterstates" else readouts
+                        notify(f"self-play: {workers}, {moves}")
                     if tally.games % _GAMES_BETWEEN_CHECKS == 0:
                         generated = tally.summarize(pool.work(), champion.step)
                         rate = f"{generated.work.readouts / generated.seconds:,.0f} readouts/s"
