@@ -33,7 +33,7 @@ SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "depth": 2, "width": 256, "activation": "relu", "l2": 1e-5},
     "search": {"readouts": 100},
     # A play is chosen by the value of the position it leads to, as TD-Gammon chose; before a roll, the mean over all
-    # rolls is recorded, so that luck spoils less of what is learned.
+    # rolls is recorded, which has far less variance than the value of the roll that came.
     "self_play_search": {"root": "afterstates"},
     # Dice lead to enough different positions without random moves.
     "self_play": {
@@ -42,7 +42,7 @@ SETTINGS: dict[str, Any] = {
         "games_per_generation": 600,
         "random_plies": 0,
     },
-    # Dice decide many games: what the search expects says more than who won, once the network knows something.
+    # Dice decide many games: a searched value has less variance than the result, and counts more the better it is.
     "training": {
         "batch_size": 1024,
         "root_value_share": 0.5,

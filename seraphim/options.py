@@ -342,7 +342,7 @@ class TrainingOptions(Options):
     faster; other processors compute in float32."""
     root_value_share: Share = 0.5
     """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
-    result_decay_steps: Natural = 0
+    result_decay_steps: Annotated[Natural, Needs(root_value_share=Range(0, 1, below=True))] = 0
     """Steps T after which the share of the result is halved, as (1 - root_value_share) / (1 + step / T); 0: never."""
     average_positions: bool = True
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows

@@ -216,7 +216,7 @@ class Roster:
     def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:
         def load() -> Choose:
             model = Model(game, SavedNetwork(snapshot.path, self.runtime, self.trust), settings=settings())
-            return _searching(model, dataclasses.replace(self, readouts=0) if name.endswith(_RAW) else self)
+            return model.player(0 if name.endswith(_RAW) else self.readouts, model.inferences(1 + self.games // 2))
 
         return Entrant(name, load)
 
@@ -238,14 +238,8 @@ def load_players(players: Sequence[str | Model | Choose], roster: Roster) -> tup
 
 def _player(player: str | Model | Choose, roster: Roster) -> Choose:
     if isinstance(player, Model):
-        return _searching(player, roster)
+        return player.player(roster.readouts, player.inferences(1 + roster.games // 2))
     return roster.entrant(player).load() if isinstance(player, str) else player
-
-
-def _searching(model: Model, roster: Roster) -> Choose:
-    if roster.readouts and model.settings.search.root == "afterstates":
-        raise SettingsError(f"readouts change nothing here: {model!r} plays by afterstates (root); leave them out")
-    return model.player(roster.readouts, model.inferences(1 + roster.games // 2))
 
 
 def _random(roster: Roster, module: AnyGame, name: str, _text: str) -> Entrant:

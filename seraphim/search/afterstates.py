@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seraphim.errors import SettingsError
 from seraphim.game import CHANCE, Array, Game
 from seraphim.game.features import features_of, is_for_one
 from seraphim.options import SearchOptions
@@ -19,7 +20,7 @@ from seraphim.search.search import Search
 from seraphim.search.traversal import TreePolicy
 
 MOST_MOVES = 4
-"""In a turn: after so many, a position is valued even if the same player goes on."""
+"""Moves of one turn that are looked ahead: after them a position is valued even if the same player is to move."""
 
 _BATCH = 1024  # positions that the network gets at a time
 
@@ -27,8 +28,16 @@ _BATCH = 1024  # positions that the network gets at a time
 def make_search(
     game: Game, inference: Inference, options: SearchOptions, num_trees: int, tree_policy: TreePolicy | None = None
 ) -> "Search | AfterstateSearch":
-    """Return the search of some positions at a time that `options.root` asks for; errors as each of them."""
+    """Return the search of some positions at a time that `options.root` asks for.
+
+    Raises:
+        SettingsError: as each of them does, or a tree policy is given where there is no tree.
+    """
     if options.root == "afterstates":
+        if tree_policy is not None:
+            raise SettingsError(
+                "a tree policy replaces PUCT, but afterstates are searched without a tree: set root to puct"
+            )
         return AfterstateSearch(game, inference, options, num_trees)
     return Search(game, inference, options, num_trees, tree_policy=tree_policy)
 
@@ -145,13 +154,10 @@ class AfterstateSearch:
         return _Ends(*(np.concatenate(column) for column in zip(*ends, strict=True)))
 
     def _values_of(self, states: Array) -> Array:
-        # Of positions [N, W] for player 0, float32 [N]: each distinct one is valued once.
-        firsts, places = distinct(states)
-        states = states[firsts]
+        # Of positions [N, W] for player 0, float32 [N].
         keys = state_keys(np.uint64(0), states)
         known_keys, known_states, known_values = self._known
-        found = np.searchsorted(known_keys, keys)
-        found[found == len(known_keys)] = 0
+        found = np.minimum(np.searchsorted(known_keys, keys), max(0, len(known_keys) - 1))
         is_known = (known_states[found] == states).all(axis=1) if len(known_keys) else np.zeros(len(states), np.bool_)
         values = np.empty(len(states), np.float32)
         values[is_known] = known_values[found[is_known]]
@@ -160,8 +166,7 @@ class AfterstateSearch:
         self.counters.cache_hits += int(is_known.sum())
         order = np.argsort(keys)
         self._known = keys[order], states[order], values[order]
-        expected: Array = values[places]
-        return expected
+        return values
 
     def _expected(self, states: Array) -> Array:
         # Of positions for player 0: exact, by the network, or where chance moves the mean of what follows.

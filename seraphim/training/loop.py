@@ -206,7 +206,9 @@ class _Check:
     def _evaluate(self, snapshot: Snapshot, position_sets: list[PositionSet]) -> CheckResult:
         model = open_model(self._folder, snapshot, self._settings, self._runtime)
         inferences = model.inferences(LARGEST_BATCH, count_cores())
-        searched = model.player(min(self._settings.search.readouts, _MAX_READOUTS), inferences)
+        search = self._settings.search
+        readouts = None if search.root == "afterstates" else min(search.readouts, _MAX_READOUTS)
+        searched = model.player(readouts, inferences)
         return evaluate(self._game, position_sets, searched, model.player(0, inferences))
 
 

@@ -15,7 +15,7 @@ from seraphim.game.features import features_of, is_for_one
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.players.choose import search_player
-from seraphim.search.afterstates import MOST_MOVES, AfterstateSearch, distinct
+from seraphim.search.afterstates import MOST_MOVES, AfterstateSearch, distinct, make_search
 from seraphim.search.evaluator import Inference
 from seraphim.selfplay.games import SelfPlay
 from twenty48.game import Twenty48
@@ -171,11 +171,17 @@ def test_more_than_two_players_and_options_of_a_tree_are_refused() -> None:
         AfterstateSearch(GAMES[0], ArbitraryNetwork(GAMES[0]), replace(OPTIONS, solver=False, fast_wins=0.5), 1)
 
 
+def select_first(*_: object) -> int:
+    return 0
+
+
 def test_readouts_are_refused_where_they_change_nothing() -> None:
     model = seraphim.Model("tictactoe", root="afterstates")
     assert seraphim.match(model, "random", games=20).score > 0.5
     with pytest.raises(SettingsError, match="readouts change nothing here: .* plays by afterstates"):
         seraphim.match(model, "random", games=20, readouts=5)
+    with pytest.raises(SettingsError, match="a tree policy replaces PUCT, but afterstates are searched without a tree"):
+        make_search(GAMES[1], ArbitraryNetwork(GAMES[1]), OPTIONS, 1, select_first)
 
 
 def test_distinct_states_come_in_the_order_in_which_they_were_met() -> None:
