@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--opponents", nargs="+", required=True, help="as bin/arena.py takes them")
     parser.add_argument("--games", type=int, default=60, help="of each match")
-    parser.add_argument("--readouts", type=int, default=200, help="of the model's searches")
+    parser.add_argument("--readouts", type=int, help="of the model's searches; by default the model's own")
     parser.add_argument("--out", type=Path, required=True, help="picture")
     arguments = parser.parse_args()
     root = Path(os.environ.get("SERAPHIM_DATA", "."))
@@ -64,7 +64,10 @@ def main() -> None:
                 f"{value:.3g} [{low:.3g}, {high:.3g}]",
             )
             print(f"| {' | '.join(cells)} |", flush=True)
-    title = f"{arguments.model}: {arguments.games} games a match, {arguments.readouts} readouts a move"
+    search = folder.settings().search
+    readouts = f"{arguments.readouts or search.readouts} readouts a move"
+    title = f"{arguments.model}: {arguments.games} games a match, "
+    title += search.root if search.root == "afterstates" else readouts
     draw(found, title, unit, arguments.out)
 
 

@@ -65,6 +65,8 @@ def _needs(option: str, given: Collection[str], settings: Settings, parts: Colle
         return _needs(name, [], settings, ["self_play"])
     read_by, needs = _conditions(option)
     reading = read_by.parts.intersection(parts)
+    if option == "readouts_growth_steps" and settings.self_play_search.root == "afterstates":
+        return "a search with readouts in self-play: root=puct or gumbel"
     if section == "search":
         if PREFIX + option in given:
             reading -= {"self_play"}

@@ -230,7 +230,14 @@ class FreePig(Pig):
         return legal
 
 
-@pytest.mark.parametrize(("root", "solver"), [("puct", False), ("gumbel", True)])
+@pytest.mark.parametrize(
+    ("root", "solver"),
+    [
+        ("puct", False),
+        ("gumbel", True),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("puct", True), ("gumbel", False))),
+    ],
+)
 def test_the_search_is_the_same_in_our_pig_and_in_openspiels(root: str, solver: bool) -> None:
     # States of OpenSpiel are histories, so no position is met again: nor here, without a cache.
     options = SearchOptions(readouts=50, root=root, solver=solver, cache_megabytes=0)
