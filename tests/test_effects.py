@@ -182,7 +182,7 @@ def test_the_readouts_of_an_evaluation_are_those_of_its_flag() -> None:
 
 
 def test_readouts_grow_only_where_self_play_has_readouts() -> None:
-    settings = default_settings("tictactoe").override({"readouts_growth_steps": 5})
+    settings = Settings("tictactoe").override({"readouts_growth_steps": 5})
     assert not find_idle(["readouts_growth_steps"], settings, ["self_play"])
     without = settings.override({"self_play_root": "afterstates"})
     assert "readouts_growth_steps" in find_idle(["readouts_growth_steps"], without, ["self_play"])
