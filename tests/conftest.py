@@ -61,7 +61,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Take no coverage of the tests that reach no lines of seraphim/ which others do not reach."""
     for item in items:
-        place = item.path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
+        place = os.path.relpath(item.path.with_suffix(""), Path(__file__).parent)
         if not UNTRACED.isdisjoint({place, place.partition("/")[0]}):
             item.add_marker("no_cover")
 
