@@ -45,8 +45,8 @@ SETTINGS: dict[str, Any] = {
     # Dice decide many games: a searched value has less variance than the result, and counts more the better it is.
     "training": {
         "batch_size": 1024,
-        "root_value_share": 0.5,
-        "result_decay_steps": 4000,
+        "root_value_share": 0.0,
+        "td_lambda": 0.9,
         "samples_per_position": 2.0,
         "max_window": 300_000,
     },

@@ -260,6 +260,8 @@ class SearchOptions(Options):
     root: Annotated[Root, _ROOT] = "puct"
     """How the root is searched: by `puct` (AGZ); by `gumbel`, with sequential halving, without noise or temperature
     (Danihelka et al. 2022); or without a tree, by all `afterstates`, in which the turn can end (Tesauro 1995)."""
+    turns: Annotated[int, Range(1, 2), Needs(root="afterstates")] = 1
+    """Turns that afterstates are looked ahead: one's own; or with 2, also the answers to the best of them."""
     gumbel_actions: Annotated[Count, _GUMBEL, Needs(root="gumbel")] = 16
     """Most actions that a Gumbel root considers (Danihelka et al. 2022: 16)."""
     solver: Annotated[bool, _TREE] = True
@@ -342,8 +344,9 @@ class TrainingOptions(Options):
     faster; other processors compute in float32."""
     root_value_share: Share = 0.5
     """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
-    result_decay_steps: Annotated[Natural, Needs(root_value_share=Range(0, 1, below=True))] = 0
-    """Steps T after which the share of the result is halved, as (1 - root_value_share) / (1 + step / T); 0: never."""
+    td_lambda: Annotated[Share, Needs(root_value_share=Range(0, 1, below=True))] = 1.0
+    """Lambda of TD(λ), by which the root values of the positions that followed take the place of the result: at a
+    distance of n positions they have lost λ^n of their weight to it; 1: the result alone (AGZ)."""
     average_positions: bool = True
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
     with the logarithm of their number (AlphaZero.jl)."""

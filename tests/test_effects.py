@@ -37,6 +37,7 @@ from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_si
 NETWORK = ArbitraryNetwork(GAME)
 AS_SEARCH = Settings("tictactoe", self_play_overrides={})  # self-play searches as everything else
 SEARCH = {name for name, section in OPTIONS.items() if section == "search"}
+BY_TREE = SEARCH - {"turns"}
 STATES = random_states(GAME, 12, seed=1)
 
 # Another value of each option, or two where the first may be its current one.
@@ -49,6 +50,7 @@ OTHERS: dict[str, Any] = {
     "leaf": "playout",
     "root": ("gumbel", "puct"),
     "gumbel_actions": 2,
+    "turns": 2,
     "solver": (True, False),
     "fast_wins": 0.9,
     "known_results": True,
@@ -80,7 +82,7 @@ OTHERS: dict[str, Any] = {
     "steps": 2,
     "precision": "float32",
     "root_value_share": 0.7,
-    "result_decay_steps": 1,
+    "td_lambda": 0.5,
     "average_positions": False,
     "window_start": 150,
     "max_window": 250,
@@ -397,8 +399,8 @@ PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
     # an mlp that is trained by a number of steps, the gate off.
     "bin/generate_games.py": (
         ["bin/generate_games.py", "model"],
-        SEARCH - {"gumbel_actions"} | IN_SELF_PLAY,
-        SEARCH - PUCT - NOISY | IN_SELF_PLAY,
+        BY_TREE - {"gumbel_actions"} | IN_SELF_PLAY,
+        BY_TREE - PUCT - NOISY | IN_SELF_PLAY,
     ),
     "tictactoe/train.py": (
         ["tictactoe/train.py", "model"],
@@ -407,29 +409,29 @@ PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
     ),
     "tictactoe/train.py --init": (
         ["tictactoe/train.py", "fresh", "--init"],
-        STORED | SEARCH - {"gumbel_actions"} | for_self_play(SEARCH - {"gumbel_actions"}),
+        STORED | BY_TREE - {"gumbel_actions"} | for_self_play(BY_TREE - {"gumbel_actions"}),
         set(),
     ),
     "bin/learn.py": (
         ["bin/learn.py", "model"],
-        STORED - {"samples_per_position"} | SEARCH - {"gumbel_actions"} | for_self_play(SEARCH - {"gumbel_actions"}),
-        STORED - {"samples_per_position"} | SEARCH - NOISY | for_self_play(SEARCH - PUCT - NOISY),
+        STORED - {"samples_per_position"} | BY_TREE - {"gumbel_actions"} | for_self_play(BY_TREE - {"gumbel_actions"}),
+        STORED - {"samples_per_position"} | BY_TREE - NOISY | for_self_play(BY_TREE - PUCT - NOISY),
     ),
     "bin/evaluate.py": (
         ["bin/evaluate.py", "model"],
-        SEARCH - NOISY - {"readouts", "gumbel_actions"},
-        SEARCH - NOISY - {"readouts", "gumbel_actions"},
+        BY_TREE - NOISY - {"readouts", "gumbel_actions"},
+        BY_TREE - NOISY - {"readouts", "gumbel_actions"},
     ),
     "bin/evaluate.py by the network alone": (["bin/evaluate.py", "model", "--searches=0"], set(), set()),
     "bin/interactive.py": (
         ["bin/interactive.py", "model"],
-        SEARCH - NOISY - {"root", "gumbel_actions"},
-        SEARCH - NOISY - {"root", "gumbel_actions"},
+        BY_TREE - NOISY - {"root", "gumbel_actions"},
+        BY_TREE - NOISY - {"root", "gumbel_actions"},
     ),
     "bin/interactive.py with noise": (
         ["bin/interactive.py", "model", "--noise", "--temperature=auto"],
-        SEARCH - {"root", "gumbel_actions"},
-        SEARCH - {"root", "gumbel_actions"},
+        BY_TREE - {"root", "gumbel_actions"},
+        BY_TREE - {"root", "gumbel_actions"},
     ),
 }
 

@@ -134,6 +134,11 @@ def concatenate(parts: Sequence[Positions]) -> Positions:
     return Positions(*columns)
 
 
+def num_bytes(positions: Positions) -> int:
+    """Return how much memory positions take."""
+    return sum(column.nbytes for column in positions)
+
+
 def pick(positions: Positions, rows: slice | Array) -> Positions:
     """Return some of the positions: a slice, or indices or a mask as an array."""
     columns: Iterable[Any] = positions

@@ -25,6 +25,11 @@ class SparseRows:
         """Return P."""
         return len(self.starts) - 1
 
+    @property
+    def nbytes(self) -> int:
+        """Return how much memory the arrays take."""
+        return self.starts.nbytes + self.columns.nbytes + self.values.nbytes
+
     @overload
     def __getitem__(self, rows: int) -> Array: ...
 

@@ -11,10 +11,13 @@ import numpy as np
 
 from seraphim.errors import RecordError
 from seraphim.game import Game
-from seraphim.records.examples import Positions, concatenate, decode, pick
+from seraphim.records.examples import Positions, concatenate, decode, num_bytes, pick
 from seraphim.records.files import number_of, read_examples, reading
 from seraphim.records.index import FileIndex, Selection, index_files, kept_files, select_newest
 from seraphim.records.tfrecord import DamageError
+
+MOST_KEPT = 2**30
+"""Bytes of decoded files that a reader keeps."""
 
 
 class WindowReport(NamedTuple):
@@ -28,45 +31,69 @@ class WindowReport(NamedTuple):
 
 
 def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions, WindowReport]:
-    """Return the newest positions of a folder, at most `max_positions`, oldest first.
+    """Return the newest positions of a folder, at most `max_positions`; see `WindowReader.read`."""
+    return WindowReader(folder, game).read(max_positions)
 
-    The games of a stream come in the order of their numbers, however they were stored: see `seraphim.records.index`.
-    Damaged files are skipped as a whole, and named in the report.
 
-    Raises:
-        RecordError: there is no game data, all of it is damaged, or it is of another game.
-    """
-    with reading(folder):
-        files = kept_files(folder)
-        indices = {index.path: index for index in index_files(folder)}
-        parts: dict[Path, Positions] = {}
-        damaged: dict[Path, str] = {}
-        while True:
-            intact = [index for path, index in indices.items() if path not in damaged]
-            chosen = select_newest(intact, max_positions)
-            unread = {intact[file].path for file in np.unique(chosen.files).tolist()} - parts.keys()
-            if not unread:
+class WindowReader:
+    """Reads the window of a folder again and again; what it has decoded before it keeps, up to MOST_KEPT bytes."""
+
+    def __init__(self, folder: Path, game: Game) -> None:
+        """Read from a folder the records of a game."""
+        self._folder, self._game = folder, game
+        self._kept: list[tuple[FileIndex, Positions]] = []
+
+    def read(self, max_positions: int) -> tuple[Positions, WindowReport]:
+        """Return the newest positions of the folder, at most `max_positions`, oldest first.
+
+        The games of a stream come in the order of their numbers, however they were stored: see
+        `seraphim.records.index`. Damaged files are skipped as a whole, and named in the report.
+
+        Raises:
+            RecordError: there is no game data, all of it is damaged, or it is of another game.
+        """
+        folder = self._folder
+        with reading(folder):
+            files = kept_files(folder)
+            indices = {index.path: index for index in index_files(folder)}
+            # A file that has changed has another index.
+            parts = {index.path: part for index, part in self._kept if indices.get(index.path) is index}
+            damaged: dict[Path, str] = {}
+            while True:
+                intact = [index for path, index in indices.items() if path not in damaged]
+                chosen = select_newest(intact, max_positions)
+                unread = {intact[file].path for file in np.unique(chosen.files).tolist()} - parts.keys()
+                if not unread:
+                    break
+                for path in unread:
+                    _read_file(self._game, path, parts, damaged)
+            has_all = sum(int(index.positions.sum()) for index in intact) < max_positions
+            for path in files:  # name those without an index that the window would have needed
+                if path not in indices and (has_all or number_of(path) > number_of(intact[chosen.oldest].path)):
+                    _read_file(self._game, path, {}, damaged)
+                    damaged.setdefault(path, "its games cannot be told apart")
+        skipped = tuple((path, damaged[path]) for path in reversed(files) if path in damaged)
+        if not len(chosen.files):
+            if not skipped:
+                raise RecordError(f"no game data in {folder}: run seraphim generate {folder.name} first")
+            path, reason = skipped[0]
+            raise RecordError(
+                f"all {len(skipped)} files in {folder} are damaged ({path.name}: {reason}): "
+                f"remove them and run seraphim generate {folder.name}"
+            )
+        self._keep([intact[file] for file in np.unique(chosen.files).tolist()], parts)
+        window = _assemble(intact, chosen, parts)
+        used = np.unique(chosen.files)
+        newest = number_of(intact[int(used[-1])].path)
+        return window, WindowReport(len(used), len(chosen.files), len(window.plies), skipped, newest)
+
+    def _keep(self, files: Sequence[FileIndex], parts: dict[Path, Positions]) -> None:
+        self._kept, room = [], MOST_KEPT
+        for index in reversed(files):  # the newest stay in the window longest
+            room -= num_bytes(parts[index.path])
+            if room < 0:
                 break
-            for path in unread:
-                _read_file(game, path, parts, damaged)
-        has_all = sum(int(index.positions.sum()) for index in intact) < max_positions
-        for path in files:  # name those without an index that the window would have needed
-            if path not in indices and (has_all or number_of(path) > number_of(intact[chosen.oldest].path)):
-                _read_file(game, path, {}, damaged)
-                damaged.setdefault(path, "its games cannot be told apart")
-    skipped = tuple((path, damaged[path]) for path in reversed(files) if path in damaged)
-    if not len(chosen.files):
-        if not skipped:
-            raise RecordError(f"no game data in {folder}: run seraphim generate {folder.name} first")
-        path, reason = skipped[0]
-        raise RecordError(
-            f"all {len(skipped)} files in {folder} are damaged ({path.name}: {reason}): "
-            f"remove them and run seraphim generate {folder.name}"
-        )
-    window = _assemble(intact, chosen, parts)
-    used = np.unique(chosen.files)
-    newest = number_of(intact[int(used[-1])].path)
-    return window, WindowReport(len(used), len(chosen.files), len(window.plies), skipped, newest)
+            self._kept.append((index, parts[index.path]))
 
 
 def _read_file(game: Game, path: Path, parts: dict[Path, Positions], damaged: dict[Path, str]) -> None:

@@ -22,7 +22,13 @@ from seraphim.search.traversal import TreePolicy
 MOST_MOVES = 4
 """Moves of one turn that are looked ahead: after them a position is valued even if the same player is to move."""
 
-_BATCH = 1024  # positions that the network gets at a time
+MOST_COMPARED, LARGEST_LOSS = 8, 0.06
+"""Of the ends of a turn, those that are looked into where two turns are searched: the best, down to a loss."""
+
+NO_MOVE = -1
+_ANSWERED = 64  # positions that are looked into at a time
+
+_BATCH = 512  # positions that the network gets at a time: more leave the cache of a core
 
 
 def make_search(
@@ -45,7 +51,7 @@ def make_search(
 class _Ends(NamedTuple):
     # Where the turns of some positions can end, E positions in all, each once for each row.
     rows: Array  # int64 [E], the positions
-    firsts: Array  # int64 [E], the actions with which the turns begin
+    moves: Array  # int64 [E, MOST_MOVES], the actions that lead there; NO_MOVE behind them
     states: Array  # int64 [E, W]
 
 
@@ -74,8 +80,10 @@ class AfterstateSearch:
         self._waiting: list[Array] = []
         self._best = np.zeros(num_trees, np.int64)
         self._values = np.zeros(num_trees, np.float32)
-        # Those of the last step, by ascending key: the rest of a turn is about some of the same positions.
-        self._known = np.empty(0, np.uint64), np.empty((0, game.state_words), np.int64), np.empty(0, np.float32)
+        # The rest of the turn that was chosen, where it goes on, where it ends, and what that is worth to player 0.
+        self._rest = np.full((num_trees, MOST_MOVES), NO_MOVE)
+        self._next, self._ends = np.zeros_like(self._states), np.zeros_like(self._states)
+        self._end_values = np.full(num_trees, np.nan, np.float32)
 
     def begin(self, trees: Array, states: Array, *_: object) -> None:
         """Take unfinished positions [K, W] into the places `trees` [K]; without noise or readouts."""
@@ -91,16 +99,35 @@ class AfterstateSearch:
         self.counters.add_time(None)
         trees, self._waiting = np.concatenate([np.empty(0, np.int64), *self._waiting]), []
         states = self._states[trees]
-        ends = self._turns(states)
-        signs = np.where(self._game.to_play(states) == 1, -1, 1).astype(np.float32)[ends.rows]
+        goes_on = (self._rest[trees, 0] != NO_MOVE) & (self._next[trees] == states).all(axis=1)
+        if not goes_on.all():
+            self._choose(trees[~goes_on], states[~goes_on])
+        self._best[trees] = self._rest[trees, 0]
+        self._rest[trees] = np.column_stack([self._rest[trees, 1:], np.full(len(trees), NO_MOVE)])
+        self._next[trees] = self._game.step(states, self._best[trees])
         self.counters.add_time("rules")
-        values = signs * self._values_of(ends.states)
-        order = np.lexsort((-values, ends.rows))  # stable: the first of equals stays the first
-        best = order[np.flatnonzero(np.diff(ends.rows[order], prepend=-1))]
-        self._best[trees], self._values[trees] = ends.firsts[best], values[best]
+        return trees
+
+    def _choose(self, trees: Array, states: Array) -> None:
+        ends = self._turns(states)
+        self.counters.add_time("rules")
+        values = self._values_of(trees[ends.rows], ends.states)
+        own = self._for_movers(states)[ends.rows] * values
+        if self.options.turns > 1:
+            close = compared(ends.rows, own)
+            if close.any():
+                values[close] = self._answered(ends.states[close])
+                own[close] = self._for_movers(states)[ends.rows[close]] * values[close]
+                own[~close & (np.bincount(ends.rows, close) > 0)[ends.rows]] = -np.inf
+        best = _best(ends.rows, own)
+        self._rest[trees], self._values[trees] = ends.moves[best], own[best]
+        self._ends[trees], self._end_values[trees] = ends.states[best], values[best]
         self.counters.readouts += len(values)
         self.counters.add_time("search")
-        return trees
+
+    def _for_movers(self, states: Array) -> Array:
+        # What a value for player 0 is to be multiplied by.
+        return np.where(self._game.to_play(states) == 1, -1, 1).astype(np.float32)
 
     @property
     def num_readouts(self) -> int:
@@ -134,42 +161,68 @@ class AfterstateSearch:
         """Do nothing, as no tree is kept."""
 
     def abandon(self) -> None:
-        """Forget the positions that were begun."""
-        self._waiting = []
+        """Forget the positions that were begun, and the turns that were chosen."""
+        self._waiting, self._rest[:], self._end_values[:] = [], NO_MOVE, np.nan
 
     def _turns(self, states: Array) -> _Ends:
         # A turn ends where the other player or chance moves, or with the game; that of a player alone, with a move.
         game, movers = self._game, self._game.to_play(states)
+        # Where chance follows the only move, as before a roll, the position itself is valued.
         rows, firsts = np.nonzero(game.legal(states))
-        states, ends = game.step(states[rows], firsts), list[_Ends]()
-        for moves in range(1, MOST_MOVES + 1):
+        before, states = states[rows], game.step(states[rows], firsts)
+        moves = np.column_stack([firsts, np.full((len(rows), MOST_MOVES - 1), NO_MOVE)])
+        waits = (np.bincount(rows)[rows] == 1) & (game.to_play(states) == CHANCE)
+        ends = [_Ends(rows[waits], moves[waits], before[waits])]
+        rows, moves, states = rows[~waits], moves[~waits], states[~waits]
+        for number in range(1, MOST_MOVES + 1):
             kept = distinct(np.column_stack([rows, states]))[0]
-            rows, firsts, states = rows[kept], firsts[kept], states[kept]
+            rows, moves, states = rows[kept], moves[kept], states[kept]
             over = game.outcome(states)[0] | (game.to_play(states) != movers[rows])
-            over |= moves == MOST_MOVES or is_for_one(game)
-            ends.append(_Ends(rows[over], firsts[over], states[over]))
-            rows, firsts, states = rows[~over], firsts[~over], states[~over]
+            over |= number == MOST_MOVES or is_for_one(game)
+            ends.append(_Ends(rows[over], moves[over], states[over]))
+            if over.all():
+                break
+            rows, moves, states = rows[~over], moves[~over], states[~over]
             parents, actions = np.nonzero(game.legal(states))
-            rows, firsts, states = rows[parents], firsts[parents], game.step(states[parents], actions)
+            rows, moves, states = rows[parents], moves[parents], game.step(states[parents], actions)
+            moves[:, number] = actions
         return _Ends(*(np.concatenate(column) for column in zip(*ends, strict=True)))
 
-    def _values_of(self, states: Array) -> Array:
-        # Of positions [N, W] for player 0, float32 [N].
-        keys = state_keys(np.uint64(0), states)
-        known_keys, known_states, known_values = self._known
-        found = np.minimum(np.searchsorted(known_keys, keys), max(0, len(known_keys) - 1))
-        is_known = (known_states[found] == states).all(axis=1) if len(known_keys) else np.zeros(len(states), np.bool_)
-        values = np.empty(len(states), np.float32)
-        values[is_known] = known_values[found[is_known]]
+    def _values_of(self, trees: Array, states: Array) -> Array:
+        # Of positions [N, W] of some trees [N] for player 0, float32 [N].
+        values = self._end_values[trees]
+        is_known = ~np.isnan(values) & (self._ends[trees] == states).all(axis=1)
         if not is_known.all():
             values[~is_known] = self._expected(states[~is_known])
         self.counters.cache_hits += int(is_known.sum())
-        order = np.argsort(keys)
-        self._known = keys[order], states[order], values[order]
+        return values
+
+    def _answered(self, states: Array) -> Array:
+        # Of positions [N, W] for player 0, after the best turn of whoever moves there, float32 [N].
+        values = np.empty(len(states), np.float32)
+        for start in range(0, len(states), _ANSWERED):
+            chunk = states[start : start + _ANSWERED].copy()
+            legal = self._game.legal(chunk)
+            forced = np.flatnonzero(legal.sum(axis=1) == 1)
+            after = self._game.step(chunk[forced], legal[forced].argmax(axis=1))
+            waits = self._game.to_play(after) == CHANCE
+            chunk[forced[waits]] = after[waits]
+            found = self._leaves(chunk)
+            movers = found.states[~found.exact]
+            if len(movers):
+                ends = self._turns(movers)
+                own = self._for_movers(movers)[ends.rows] * self._expected(ends.states)
+                found.values[~found.exact] = self._for_movers(movers) * own[_best(ends.rows, own)]
+            values[start : start + _ANSWERED] = np.bincount(found.rows, found.weights * found.values)
         return values
 
     def _expected(self, states: Array) -> Array:
         # Of positions for player 0: exact, by the network, or where chance moves the mean of what follows.
+        found = self._leaves(states)
+        found.values[~found.exact] = self._evaluated(found.states[~found.exact])
+        return np.bincount(found.rows, found.weights * found.values).astype(np.float32)
+
+    def _leaves(self, states: Array) -> _Leaves:
         leaves, rows, weights = list[_Leaves](), np.arange(len(states)), np.ones(len(states))
         while len(rows):
             exact, results = exact_values(self._game, states, self.options)
@@ -181,9 +234,7 @@ class AfterstateSearch:
                 parents, outcomes = np.nonzero(odds)
                 rows, weights = rows[parents], weights[parents] * odds[parents, outcomes]
                 states = self._game.step(states[parents], outcomes)
-        found = _Leaves(*(np.concatenate(column) for column in zip(*leaves, strict=True)))
-        found.values[~found.exact] = self._evaluated(found.states[~found.exact])
-        return np.bincount(found.rows, found.weights * found.values).astype(np.float32)
+        return _Leaves(*(np.concatenate(column) for column in zip(*leaves, strict=True)))
 
     def _evaluated(self, states: Array) -> Array:
         # What the network expects for player 0, float32 [N], with what is banked.
@@ -211,6 +262,26 @@ class AfterstateSearch:
             self._features.value_scale or 1
         )
         return values if self._features.banked is None else values + self._features.banked(states)[:, 0]
+
+
+def _best(rows: Array, values: Array) -> Array:
+    # The place of the highest value of each row, the first of equals; rows [E] are 0, 1, … in any order.
+    order = np.lexsort((-values, rows))
+    return order[np.flatnonzero(np.diff(rows[order], prepend=-1))]
+
+
+def compared(rows: Array, values: Array) -> Array:
+    """Return which values [E] are close to the highest of their row, bool [E], none where that is alone.
+
+    The rows int64 [E] are 0, 1, … in any order, each at least once.
+    """
+    order = np.lexsort((-values, rows))
+    begins = np.flatnonzero(np.diff(rows[order], prepend=-1))
+    ranks = np.arange(len(order)) - begins[rows[order]]
+    close = np.empty(len(order), np.bool_)
+    close[order] = (ranks < MOST_COMPARED) & (values[order] >= values[order][begins][rows[order]] - LARGEST_LOSS)
+    found: Array = close & (np.bincount(rows[close], minlength=len(begins)) > 1)[rows]
+    return found
 
 
 def state_keys(stream: np.uint64, states: Array) -> Array:

@@ -98,11 +98,9 @@ class Batches:
         self._cells, self._actions = (tf.constant(array, tf.int64) for array in symmetries)
 
     @contextlib.contextmanager
-    def of(self, positions: Positions, step: int = 0) -> Iterator[None]:
-        """Let `draw` draw from these positions inside the `with` block, in a training that begins at a step."""
-        share, decay = self.options.root_value_share, self.options.result_decay_steps
-        if decay:
-            share = 1 - (1 - share) / (1 + step / decay)
+    def of(self, positions: Positions) -> Iterator[None]:
+        """Let `draw` draw from these positions inside the `with` block."""
+        share = self.options.root_value_share
         values = (1 - share) * positions.values + share * positions.root_values
         policies = positions.policies
         if isinstance(policies, SparseRows):
@@ -195,7 +193,7 @@ class TrainingSteps:
         totals, done, size = np.zeros(3), 0, 1
         logged, logged_totals = 0, totals
         self._exchange_averages()
-        with self._batches.of(positions, first), _computing_in(self.precision):
+        with self._batches.of(positions), _computing_in(self.precision):
             while done < steps:
                 chunk = min(size, steps - done, LOG_EVERY - done % LOG_EVERY)
                 started = time.perf_counter()

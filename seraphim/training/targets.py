@@ -1,12 +1,13 @@
-"""What the value head learns: the part of a result that a game has not banked yet."""
+"""What the value head learns: the part of a result, or of a mixture of results and values, that is not banked yet."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.game import Game
-from seraphim.game.features import features_of, still_to_come
-from seraphim.records.examples import Positions
+from seraphim.game import Array, Game
+from seraphim.game.features import features_of, mover_first, still_to_come
+from seraphim.jit import kernel
+from seraphim.records.examples import Positions, by_player
 
 _ROUNDING = 1e-6
 
@@ -18,6 +19,34 @@ class Targets(NamedTuple):
     clipped: float
     """The share of positions whose target was beyond ±1: where there are many, the game's `value_scale` is too small.
     """
+
+
+def with_returns(game: Game, positions: Positions, td_lambda: float) -> Positions:
+    """Return positions with the λ-returns of their games as results; `td_lambda` is λ.
+
+    The return of a game's last position is its result. Any other mixes what was expected at the next position with the
+    return there: G(t) = (1 - λ)·V(t + 1) + λ·G(t + 1), where V is the search's root value (TD(λ): Sutton and Barto,
+    "Reinforcement learning", 2nd edition, 2018, section 12.1).
+    """
+    if td_lambda == 1:
+        return positions
+    values = by_player(game, positions)
+    expected = by_player(game, positions._replace(values=positions.root_values))
+    _mix(values, expected.astype(values.dtype), positions.ends, td_lambda)
+    to_play = game.to_play(positions.states)
+    returns = (
+        mover_first(values, to_play) if positions.values.ndim > 1 else np.where(to_play == 0, 1, -1) * values[:, 0]
+    )
+    return positions._replace(values=returns.astype(np.float32))
+
+
+@kernel
+def _mix(values: Array, expected: Array, ends: Array, td_lambda: float) -> None:
+    # Replaces results by player [P, V] by returns.
+    for row in range(len(values) - 2, -1, -1):
+        if not ends[row]:
+            for column in range(values.shape[1]):
+                values[row, column] = (1 - td_lambda) * expected[row + 1, column] + td_lambda * values[row + 1, column]
 
 
 def to_targets(game: Game, positions: Positions) -> Targets:

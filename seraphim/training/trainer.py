@@ -23,7 +23,7 @@ from seraphim.options import TrainingPrecision
 from seraphim.players.choose import Choose
 from seraphim.players.model import Model
 from seraphim.records.index import total_positions
-from seraphim.records.window import WindowReport, read_window
+from seraphim.records.window import WindowReader, WindowReport
 from seraphim.search.expansion import check_offers
 from seraphim.selfplay.games import check_options
 from seraphim.settings import Settings
@@ -31,7 +31,7 @@ from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log, ScalarLog
 from seraphim.training import fit
 from seraphim.training.averaging import averaged
-from seraphim.training.targets import to_targets
+from seraphim.training.targets import to_targets, with_returns
 
 # A snapshot's metrics.
 _PASSED = "gate_passed"
@@ -153,6 +153,7 @@ class Trainer:
         self._seed = seed
         self._quiet = quiet
         self.log: Log = log or ScalarLog(folder.path / "logs" / "train")
+        self._reader = WindowReader(folder.game_data, game)
         self._model: Any = None
         self._loading = threading.Lock()
 
@@ -168,8 +169,8 @@ class Trainer:
         started = time.perf_counter()
         options, data = self._settings.training, self._folder.game_data
         generated = total_positions(data)
-        positions, window = read_window(data, self._game, fit.window_size(generated, options))
-        positions, clipped = to_targets(self._game, positions)
+        positions, window = self._reader.read(fit.window_size(generated, options))
+        positions, clipped = to_targets(self._game, with_returns(self._game, positions, options.td_lambda))
         if options.average_positions:
             positions = averaged(positions)
         model = self.model

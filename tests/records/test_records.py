@@ -23,7 +23,7 @@ from seraphim.records.index import NumberSet, played_numbers, stream_and_number,
 from seraphim.records.schema import END_OF_FILE, with_end
 from seraphim.records.sparse import SparseRows
 from seraphim.records.tfrecord import DamageError, Feature, count_frames, frame, frames, parse_example, to_example
-from seraphim.records.window import read_window
+from seraphim.records.window import WindowReader, read_window
 from seraphim.records.writer import GameWriter
 from seraphim.storage import atomic
 
@@ -867,6 +867,37 @@ def test_streams_that_were_written_at_once_share_the_window_as_they_were_stored(
     actions = {name: play(ord(name[0]) + int(name[2:]), plies=1).actions[0] for name in names}
     window, _ = read_window(tmp_path, GAME, 4)
     assert window.actions.tolist() == [actions[name] for name in ("b-4", "a-1", "a-2", "b-5")]
+
+
+@pytest.mark.parametrize("most_kept", [2**30, 150_000, 0])
+def test_windows_read_one_after_the_other_are_those_read_afresh(tmp_path, monkeypatch, most_kept):
+    decoded = []
+
+    def counted(game, examples):
+        decoded.append(len(examples))
+        return decode(game, examples)
+
+    monkeypatch.setattr("seraphim.records.window.decode", counted)
+    monkeypatch.setattr("seraphim.records.window.MOST_KEPT", most_kept)
+    reader, counts = WindowReader(tmp_path, GAME), list[int]()
+    for number in range(5):
+        write(tmp_path, range(20 * number, 20 * number + 20), RecordOptions(games_per_file=10))
+        if number == 3:  # another file takes the place of the newest
+            path = published_files(tmp_path)[-1]
+            path.write_bytes(published_files(tmp_path)[-2].read_bytes())
+        decoded.clear()
+        window, report = reader.read(50 * PLIES)
+        counts.append(sum(decoded))
+        fresh, expected = read_window(tmp_path, GAME, 50 * PLIES)
+        assert report == expected
+        for column, other in zip(window, fresh, strict=True):
+            np.testing.assert_array_equal(column, other)
+    if most_kept == 2**30:
+        assert counts == 5 * [20 * PLIES]
+    elif most_kept:
+        assert counts[0] == 20 * PLIES < counts[-1] < 50 * PLIES
+    else:
+        assert counts[-1] == 50 * PLIES
 
 
 def test_a_window_opens_only_the_files_it_needs(tmp_path):

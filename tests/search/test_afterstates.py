@@ -14,8 +14,16 @@ from seraphim.game import CHANCE, Array, Game, PlainRules, load_game, random_act
 from seraphim.game.features import features_of, is_for_one
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.players.choose import search_player
-from seraphim.search.afterstates import MOST_MOVES, AfterstateSearch, distinct, make_search
+from seraphim.players.choose import search_player, search_positions
+from seraphim.search.afterstates import (
+    LARGEST_LOSS,
+    MOST_COMPARED,
+    MOST_MOVES,
+    AfterstateSearch,
+    compared,
+    distinct,
+    make_search,
+)
 from seraphim.search.evaluator import Inference
 from seraphim.selfplay.games import SelfPlay
 from twenty48.game import Twenty48
@@ -67,16 +75,43 @@ class Recursion:
         scale = features_of(self.game).value_scale or 1
         return float(banked_of(self.game, state[None])[0]) + (-scale if mover == 1 else scale) * expected
 
-    def best(self, state: Array, mover: int, moves: int = MOST_MOVES) -> dict[int, float]:
+    def answered(self, state: Array) -> float:
+        """The value for player 0 of a position in which a turn ends, after the best turn that answers it."""
+        ended, results = self.game.outcome(state[None])
+        if ended[0]:
+            return float(results.reshape(-1)[0])
+        actions = np.flatnonzero(self.game.legal(state[None])[0])
+        if len(actions) == 1:
+            after = self.game.step(state[None], actions)[0]
+            if self.game.to_play(after[None])[0] == CHANCE:
+                return self.answered(after)
+        mover = int(self.game.to_play(state[None])[0])
+        if mover == CHANCE:
+            odds = features_of(self.game).chances(state[None])[0]  # type: ignore[misc]
+            followers = {k: self.game.step(state[None], np.array([k]))[0] for k in np.flatnonzero(odds)}
+            return sum(odds[k] * self.after_turn(each) for k, each in followers.items())
+        return self.after_turn(state)
+
+    def after_turn(self, state: Array) -> float:
+        """The value for player 0 after the best turn from a position, which may be one of chance or the last."""
+        mover = int(self.game.to_play(state[None])[0])
+        if self.game.outcome(state[None])[0][0] or mover == CHANCE:
+            return self.answered(state)
+        return (-1 if mover == 1 else 1) * max(self.best(state, mover).values())
+
+    def best(self, state: Array, mover: int, moves: int = MOST_MOVES, answered: bool = False) -> dict[int, float]:
         """The value for the mover after each action, with the best of what follows in the same turn."""
-        found = {}
-        for action in np.flatnonzero(self.game.legal(state[None])[0]).tolist():
+        value = self.answered if answered else self.value
+        found, actions = {}, np.flatnonzero(self.game.legal(state[None])[0]).tolist()
+        for action in actions:
             after = self.game.step(state[None], np.array([action]))
             goes_on = self.game.to_play(after)[0] == mover and not self.game.outcome(after)[0][0]
-            if goes_on and moves > 1 and not is_for_one(self.game):
-                found[action] = max(self.best(after[0], mover, moves - 1).values())
+            if len(actions) == 1 and moves == MOST_MOVES and self.game.to_play(after)[0] == CHANCE:
+                found[action] = (-1 if mover == 1 else 1) * value(state)
+            elif goes_on and moves > 1 and not is_for_one(self.game):
+                found[action] = max(self.best(after[0], mover, moves - 1, answered).values())
             else:
-                found[action] = (-1 if mover == 1 else 1) * self.value(after[0])
+                found[action] = (-1 if mover == 1 else 1) * value(after[0])
         return found
 
 
@@ -95,6 +130,30 @@ def test_the_best_of_all_ends_of_the_turn_is_played(game: Game) -> None:
         assert result.values[place] == pytest.approx(max(expected.values()), abs=1e-5)
         assert expected[chosen] == pytest.approx(max(expected.values()), abs=1e-5)
     assert search.counters.evaluations > 0
+
+
+@pytest.mark.parametrize("game", GAMES, ids=by_name)
+def test_of_two_turns_the_best_after_the_answers_is_played(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seraphim.search.afterstates.MOST_COMPARED", 10_000)
+    monkeypatch.setattr("seraphim.search.afterstates.LARGEST_LOSS", 2.0)
+    network = ArbitraryNetwork(game)
+    states = random_states(game, 3 if game.name == "backgammon" else 20)
+    states = states[game.legal(states).sum(axis=1) > 1]
+    found = search_positions(game, [network], replace(OPTIONS, turns=2), states)
+    for state, chosen, value in zip(states, found.best, found.values, strict=True):
+        expected = Recursion(game, network).best(state, int(game.to_play(state[None])[0]), answered=True)
+        assert value == pytest.approx(max(expected.values()), abs=1e-5)
+        assert expected[int(chosen)] == pytest.approx(max(expected.values()), abs=1e-5)
+
+
+def test_answers_to_the_best_ends_alone_are_looked_into() -> None:
+    random = np.random.default_rng(0)
+    rows, values = random.permutation(np.repeat(np.arange(40), np.arange(1, 41))), random.normal(size=820) / 20
+    found = compared(rows, values)
+    for row in range(40):
+        ranked = sorted(values[rows == row], reverse=True)[:MOST_COMPARED]
+        expected = [value for value in ranked if value >= ranked[0] - LARGEST_LOSS]
+        assert sorted(values[found & (rows == row)], reverse=True) == (expected if len(expected) > 1 else [])
 
 
 def test_positions_of_the_step_before_are_not_valued_again() -> None:

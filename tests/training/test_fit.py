@@ -40,7 +40,7 @@ def batches(symmetries: Symmetries, options: TrainingOptions = OPTIONS, seed: in
 def drawn_from(positions: Positions, source: Batches, first: int = 0, steps: int = STEPS) -> list[Any]:
     tf = architectures.tensorflow()
     draw = tf.function(source.draw, autograph=False)  # in a graph, as training does
-    with source.of(positions, first):
+    with source.of(positions):
         return [draw(tf.constant(step, tf.int64)) for step in range(first, first + steps)]
 
 
@@ -481,14 +481,6 @@ def test_the_value_learns_a_mixture_of_outcome_and_search() -> None:
         for row in range(64):
             equal = (some.observations == seen[row]).all(axis=(1, 2, 3))
             assert min(abs(expected[equal] - targets[row])) < 1e-6
-
-
-@pytest.mark.parametrize(("step", "of_results"), [(0, 0.6), (100, 0.3), (300, 0.15)])
-def test_the_share_of_results_is_halved_after_some_steps(step: int, of_results: float) -> None:
-    some = random_positions(20)._replace(values=np.ones(20, np.float32), root_values=np.zeros(20, np.float32))
-    options = replace(PLAIN, batch_size=8, root_value_share=0.4, result_decay_steps=100)
-    (batch,) = drawn_from(some, batches(IDENTITY, options), step, steps=1)
-    assert batch[1]["value"].numpy() == pytest.approx(of_results)
 
 
 def test_equal_positions_are_merged_with_mean_targets_and_a_larger_weight() -> None:

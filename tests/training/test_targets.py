@@ -1,0 +1,60 @@
+"""What the value learns of a game: returns, compared with their definition, position by position."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from reference import ArbitraryNetwork
+from three_players import Guesses, Pile
+
+from seraphim.game import Array, Game, load_game
+from seraphim.options import SearchOptions, SelfPlayOptions
+from seraphim.records.examples import GameRecord, Positions, concatenate, decode, encode
+from seraphim.selfplay.games import SelfPlay
+from seraphim.training.targets import with_returns
+from twenty48.game import Twenty48
+
+GAMES: list[Game] = [load_game("backgammon"), load_game("connectfour"), Pile(), Twenty48(2, 2)]
+
+
+def played(game: Game) -> list[GameRecord]:
+    network = Guesses(2, 3) if game.name == "pile" else ArbitraryNetwork(game)
+    play = SelfPlay(game, network, SearchOptions(readouts=4, root="puct"), SelfPlayOptions(4, random_plies=0), "seed")
+    return list(play.play(iter(range(4))))
+
+
+def returns(game: Game, record: GameRecord, td_lambda: float) -> list[Array]:
+    """The return of each position for the player to move there, with the other players behind in their order."""
+    found, to_play = [np.atleast_1d(np.float32(record.result))], game.to_play(record.states)
+    if len(found[0]) == 1:
+        signs = np.where(to_play == 0, 1, -1)
+        values = (signs * record.root_values)[:, None]  # for player 0
+    else:
+        values = np.array(record.root_values)
+    for value in values[:0:-1]:
+        found.append((1 - td_lambda) * value + td_lambda * found[-1])
+    if len(found[0]) == 1:
+        return [sign * each for sign, each in zip(signs, reversed(found), strict=True)]
+    return [np.roll(each, -mover) for mover, each in zip(to_play, reversed(found), strict=True)]
+
+
+@pytest.mark.parametrize("td_lambda", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_returns_mix_what_was_expected_next_with_the_return_there(game: Game, td_lambda: float) -> None:
+    records = played(game)
+    positions: Positions = concatenate([decode(game, encode(game, record)) for record in records])
+    found = with_returns(game, positions, td_lambda)
+    expected = np.concatenate([returns(game, record, td_lambda) for record in records])
+    assert found.values.reshape(expected.shape) == pytest.approx(expected, abs=1e-5)
+    assert found.values.dtype == np.float32
+    for name, before, after in zip(Positions._fields, positions, found, strict=True):
+        assert name == "values" or before is after
+
+
+def test_a_return_of_lambda_0_is_the_value_of_the_next_position() -> None:
+    game = GAMES[1]
+    (record, *_) = played(game)
+    found = with_returns(game, decode(game, encode(game, record)), 0.0).values
+    for value, (_, following) in zip(found[:-1], pairwise(record.root_values), strict=True):
+        assert value == pytest.approx(-following)
+    assert abs(found[-1]) == abs(np.float32(record.result))
