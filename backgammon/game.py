@@ -39,16 +39,20 @@ SETTINGS: dict[str, Any] = {
     "self_play": {
         "concurrent_games": 96,
         "readouts_growth_steps": 0,
-        "games_per_generation": 600,
+        "games_per_generation": 500,
         "random_plies": 0,
     },
-    # Dice decide many games: a searched value has less variance than the result, and counts more the better it is.
+    # Dice decide many games: what is expected some moves later varies far less than the result. Moves are chosen by
+    # values alone, so the policy is learned beside them.
     "training": {
         "batch_size": 1024,
+        "average_decay": 0.99,
+        "policy_loss_weight": 0.1,
         "root_value_share": 0.0,
         "td_lambda": 0.9,
-        "samples_per_position": 2.0,
-        "max_window": 300_000,
+        "samples_per_position": 1.0,
+        "average_positions": False,
+        "max_window": 400_000,
     },
 }
 

@@ -344,6 +344,8 @@ class TrainingOptions(Options):
     faster; other processors compute in float32."""
     root_value_share: Share = 0.5
     """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
+    policy_loss_weight: NotNegative = 1.0
+    """Weight of the policy's loss beside that of the value's (AGZ: 1)."""
     td_lambda: Annotated[Share, Needs(root_value_share=Range(0, 1, below=True))] = 1.0
     """Lambda of TD(λ), by which the root values of the positions that followed take the place of the result: at a
     distance of n positions they have lost λ^n of their weight to it; 1: the result alone (AGZ)."""

@@ -82,6 +82,7 @@ OTHERS: dict[str, Any] = {
     "steps": 2,
     "precision": "float32",
     "root_value_share": 0.7,
+    "policy_loss_weight": 0.5,
     "td_lambda": 0.5,
     "average_positions": False,
     "window_start": 150,

@@ -133,6 +133,7 @@ def test_every_option_of_the_search_can_differ_in_self_play(option: str) -> None
         "solver": False,
         "fast_wins": 0.5,
         "known_results": True,
+        "turns": 2,
     }
     other = others.get(option, type(default)(default / 2) if isinstance(default, int | float) else None)
     unsolved = SearchOptions(solver=option == "solver")  # with which fast_wins goes

@@ -111,17 +111,15 @@ class AfterstateSearch:
     def _choose(self, trees: Array, states: Array) -> None:
         ends = self._turns(states)
         self.counters.add_time("rules")
-        values = self._values_of(trees[ends.rows], ends.states)
-        own = self._for_movers(states)[ends.rows] * values
+        signs = self._for_movers(states)[ends.rows]
+        values = signs * self._values_of(trees[ends.rows], ends.states)
         if self.options.turns > 1:
-            close = compared(ends.rows, own)
-            if close.any():
-                values[close] = self._answered(ends.states[close])
-                own[close] = self._for_movers(states)[ends.rows[close]] * values[close]
-                own[~close & (np.bincount(ends.rows, close) > 0)[ends.rows]] = -np.inf
-        best = _best(ends.rows, own)
-        self._rest[trees], self._values[trees] = ends.moves[best], own[best]
-        self._ends[trees], self._end_values[trees] = ends.states[best], values[best]
+            close = compared(ends.rows, values)
+            values[close] = signs[close] * self._answered(ends.states[close])
+            values[~close & (np.bincount(ends.rows, close) > 0)[ends.rows]] = -np.inf
+        best = _best(ends.rows, values)
+        self._rest[trees], self._values[trees] = ends.moves[best], values[best]
+        self._ends[trees], self._end_values[trees] = ends.states[best], (signs * values)[best]
         self.counters.readouts += len(values)
         self.counters.add_time("search")
 
@@ -192,8 +190,7 @@ class AfterstateSearch:
         # Of positions [N, W] of some trees [N] for player 0, float32 [N].
         values = self._end_values[trees]
         is_known = ~np.isnan(values) & (self._ends[trees] == states).all(axis=1)
-        if not is_known.all():
-            values[~is_known] = self._expected(states[~is_known])
+        values[~is_known] = self._expected(states[~is_known])
         self.counters.cache_hits += int(is_known.sum())
         return values
 
@@ -209,15 +206,16 @@ class AfterstateSearch:
             chunk[forced[waits]] = after[waits]
             found = self._leaves(chunk)
             movers = found.states[~found.exact]
-            if len(movers):
-                ends = self._turns(movers)
-                own = self._for_movers(movers)[ends.rows] * self._expected(ends.states)
-                found.values[~found.exact] = self._for_movers(movers) * own[_best(ends.rows, own)]
+            ends, signs = self._turns(movers), self._for_movers(movers)
+            own = signs[ends.rows] * self._expected(ends.states)
+            found.values[~found.exact] = signs * own[_best(ends.rows, own)]
             values[start : start + _ANSWERED] = np.bincount(found.rows, found.weights * found.values)
         return values
 
     def _expected(self, states: Array) -> Array:
         # Of positions for player 0: exact, by the network, or where chance moves the mean of what follows.
+        if not len(states):
+            return np.empty(0, np.float32)
         found = self._leaves(states)
         found.values[~found.exact] = self._evaluated(found.states[~found.exact])
         return np.bincount(found.rows, found.weights * found.values).astype(np.float32)
@@ -247,15 +245,9 @@ class AfterstateSearch:
             self.counters.add_time("network")
             wrong = np.flatnonzero(~np.isfinite(values[batch]))
             if len(wrong):
-                legal = self._game.legal(states[batch][wrong[:1]])[0]
-                raise rejection(
-                    self._game,
-                    self._inference.name,
-                    states[batch][wrong[0]],
-                    legal,
-                    logits[wrong[0]],
-                    values[batch][wrong[:1]],
-                )
+                state, value = states[batch][wrong[:1]], values[batch][wrong[:1]]
+                legal = self._game.legal(state)[0]
+                raise rejection(self._game, self._inference.name, state[0], legal, logits[wrong[0]], value)
         self.counters.evaluations += len(states)
         self.counters.batch_capacity += len(states)
         values = np.where(self._game.to_play(states) == 1, -values, values) * np.float32(

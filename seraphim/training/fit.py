@@ -30,7 +30,7 @@ _SECONDS_BETWEEN_UPDATES = 0.1  # of the progress bar; Ctrl-C takes effect then
 class Losses(NamedTuple):
     """Means over the steps of one training, each position counted by its weight, which `average_positions` raises."""
 
-    total: float  # value weighted, with L2
+    total: float  # weighted, with L2
     policy: float  # cross-entropy, in nats; at least the entropy of the visit distributions
     value: float  # squared error
 
@@ -237,7 +237,7 @@ class TrainingSteps:
             policy = tf.reduce_mean(weights["policy"] * crosses)
             squares = tf.reduce_mean(tf.square(outputs["value"] - targets["value"]), axis=1)
             value = tf.reduce_mean(weights["value"] * squares)
-            loss = tf.add_n([policy, value, *model.losses])
+            loss = tf.add_n([self._batches.options.policy_loss_weight * policy, value, *model.losses])
         variables = model.trainable_variables
         model.optimizer.apply(tape.gradient(loss, [variable.value for variable in variables]), variables)
         return tf.stack([loss, policy, value])

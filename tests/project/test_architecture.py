@@ -307,9 +307,9 @@ def test_types_of_the_same_name_are_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 # ---------------------------------------------------------------- size
 
-MOST_LINES_OF_CODE = 24_850
+MOST_LINES_OF_CODE = 24_940
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
-MOST_OPTIONS, MOST_OPTION_FLAGS = 47, 59
+MOST_OPTIONS, MOST_OPTION_FLAGS = 49, 62
 
 
 def code_lines(text: str) -> int:
@@ -350,7 +350,7 @@ def test_the_search_can_be_taken_out() -> None:
     loaded = json.loads(done.stdout)
     own = [Path(file) for name, file in loaded.items() if name.partition(".")[0] == "seraphim"]
     assert len(own) <= 20
-    assert sum(len(path.read_text().splitlines()) for path in own) <= 3700
+    assert sum(len(path.read_text().splitlines()) for path in own) <= 3720
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
     assert not [name for name in loaded if name.startswith(("seraphim.network", "seraphim.storage"))]
 
