@@ -127,7 +127,7 @@ def state_from_board(text: str) -> Array:
     cells = GAME.read_cells(text)
     state = np.array([bits_of(cells, player) for player in range(PLAYERS)], np.int64)
     if not _in_turn([int((cells == player).sum()) for player in range(PLAYERS)]):
-        raise GameError("X moves first, then O, then Z, and so on: so many of each cannot be on the board")
+        raise GameError("these numbers of marks cannot come about: X, O and Z move in turn, and X begins")
     if not GAME.is_position(state):
         raise GameError("three in a row of a player who did not move last: the game was over before")
     return state

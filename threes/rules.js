@@ -103,7 +103,7 @@ export default {
     const cells = cellsOf(text);
     const plies = cells.length - countOf(cells, EMPTY);
     const inTurn = MARKS.every((_, player) => countOf(cells, player) === Math.floor((plies + 2 - player) / 3));
-    if (!inTurn) throw new Error('X moves first, then O, then Z, and so on: so many of each cannot be on the board');
+    if (!inTurn) throw new Error('these numbers of marks cannot come about: X, O and Z move in turn, and X begins');
     if (fullLines(cells).some(([cell]) => cells[cell] !== (plies + 2) % 3)) {
       throw new Error('three in a row of a player who did not move last: the game was over before');
     }

@@ -196,7 +196,7 @@ def test_two_players_are_not_on_one_point_and_who_cannot_move_has_just_rolled() 
     blocked[0, 4] = rules.packed_turn(0, 6, 0, 1, 0)
     assert not GAME.is_position(blocked[0])
     ended = position({}, {6: 15})
-    assert not GAME.is_position(ended[0])  # whoever lost would be to move
+    assert not GAME.is_position(ended[0])  # after a win, the loser would be to move
 
 
 def test_moves_have_names() -> None:

@@ -66,7 +66,7 @@ def test_a_drawing_is_read_as_it_is_drawn() -> None:
     ("drawing", "said"),
     [
         ("X O Z . / X . . .", "a board of 2 rows: expected 3 rows of 4 cells"),
-        ("X O . . / X . . . / . . . .", "X moves first, then O, then Z"),
+        ("X O . . / X . . . / . . . .", "these numbers of marks cannot come about"),
         ("X X X . / O O . . / Z Z O .", "three in a row of a player who did not move last"),
     ],
 )

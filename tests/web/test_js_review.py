@@ -133,7 +133,7 @@ def test_a_page_finds_what_each_of_three_players_lost() -> None:
 
 
 def known_of_three(model: seraphim.Model, tree: GameTree, ply: int) -> dict[str, Any]:
-    """What the engine answers to a page about the position after so many moves."""
+    """Return what the server tells a page about the position after some moves."""
     state = tree.path()[ply].state[None]
     (ended,), (results,) = model.game.outcome(state)
     told = {"result": float(results[0]), "results": results.tolist()} if ended else {"result": None, "results": None}

@@ -28,7 +28,7 @@ class EngineSilentError(EngineLostError):
 class EngineProcess:
     """A program that was started by a command, and ends with all that it has started, with this object at the latest.
 
-    A Ctrl-C in our terminal does not reach it: whoever started it must close it. Then it is killed, unless it ends
+    Ctrl-C at the terminal does not reach it, so whoever started it must close it. Then it is killed, unless it ends
     within `grace` seconds after the end of its input.
 
     Raises:
