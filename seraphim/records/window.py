@@ -106,16 +106,11 @@ def _read_file(game: Game, path: Path, parts: dict[Path, Positions], damaged: di
 
 
 def _assemble(files: Sequence[FileIndex], chosen: Selection, parts: dict[Path, Positions]) -> Positions:
-    # Concatenates the files, and picks the rows of the games in order.
-    used = np.unique(chosen.files)
-    positions = [files[file].positions for file in used]
-    lengths = np.concatenate(positions)
-    starts = np.cumsum(lengths) - lengths
-    first_games = np.cumsum([0, *map(len, positions)])  # of each file, among the games of all
-    games = first_games[np.searchsorted(used, chosen.files)] + chosen.places
-    together = concatenate([parts[files[file].path] for file in used])
-    parts.clear()  # frees half of the memory before the rows are copied once more
-    lengths, starts = lengths[games], starts[games]
-    ends = np.cumsum(lengths)
-    rows = np.arange(int(lengths.sum())) + np.repeat(starts - (ends - lengths), lengths)  # one range after the other
-    return pick(together, rows[chosen.cut :])
+    # The games in order, each a range of positions in its file.
+    bounds = {file: np.cumsum([0, *files[file].positions]).tolist() for file in np.unique(chosen.files).tolist()}
+    games = list[Positions]()
+    for file, place in zip(chosen.files.tolist(), chosen.places.tolist(), strict=True):
+        start, stop = bounds[file][place : place + 2]
+        games.append(pick(parts[files[file].path], slice(start, stop)))
+    games[0] = pick(games[0], slice(chosen.cut, None))
+    return concatenate(games)
