@@ -31,9 +31,8 @@ _BOARD_MARKS = (*(f"{mark}{number}" for mark in MARKS for number in range(1, CHE
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "depth": 2, "width": 256, "activation": "relu", "l2": 1e-5},
-    "search": {"readouts": 100},
-    # A play is chosen by the value of the position it leads to, as TD-Gammon chose; before a roll, the mean over all
-    # rolls is recorded, which has far less variance than the value of the roll that came.
+    # A play is chosen by the value of the position it leads to, as TD-Gammon chose; pages and terminals search trees.
+    "search": {"root": "afterstates", "readouts": 100},
     "self_play_search": {"root": "afterstates"},
     # Dice lead to enough different positions without random moves.
     "self_play": {

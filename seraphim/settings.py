@@ -270,7 +270,7 @@ REMOVED: dict[str, tuple[str, Any, str]] = {
     "fpu_reduction": ("search", 0.2, _UNVISITED),
     "root_temperature": ("search", 1.0, "the root's priors are the network's"),
     "momentum": ("training", 0.9, "that of sgd is 0.9"),
-    "value_loss_weight": ("training", 1.0, "both losses weigh the same"),
+    "value_loss_weight": ("training", 1.0, "policy_loss_weight weighs the other loss"),
     "window_exponent": ("training", 0.75, _WINDOW),
     "window_growth": ("training", 0.4, _WINDOW),
     "learning_rate_half_life": ("training", _NONE, "learning_rate_decay_steps halves it once"),

@@ -63,7 +63,8 @@ class Interactive:
             opponent.warm_up()
         terminal.say(f"{terminal.title}: {opponent.inference.description}", "dim")
         if self._session.root_replaced:
-            terminal.say("The root is searched by PUCT here: the model's own, Gumbel, cannot resume a search.", "dim")
+            root = self._session.root_replaced
+            terminal.say(f"The search is by PUCT here: with root={root}, the model's own, none can be resumed.", "dim")
         terminal.say("Type a move or a command; help lists the commands, q leaves.", "dim")
         try:
             while not self._leaving:

@@ -83,7 +83,7 @@ class GameSession:
         self._proof = proof
         self.engine: HistoryPlayer | None = None  # an external engine that makes the computer's moves
         self.tree = GameTree(self.game)
-        self.root_replaced = search.root != "puct"
+        self.root_replaced = "" if search.root == "puct" else search.root
         self.analysis: PositionAnalysis | None = None  # of the current position
         self.visits_before: dict[int, int] = {}  # its last search, by action
         self.waiting = False  # whether the computer waits for a command before it moves
