@@ -490,8 +490,8 @@ FAULTS = (
         "window-too-long",
         0,
         "seraphim/records/window.py",
-        "rows[chosen.cut :]",
-        "rows[chosen.cut // 2 :]",
+        "slice(chosen.cut, None)",
+        "slice(chosen.cut // 2, None)",
         RECORDS,
     ),
     # ---------------------------------------------------------------- targets and training

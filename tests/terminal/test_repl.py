@@ -754,7 +754,7 @@ def test_debug_is_switched_on_and_off() -> None:
 
 def test_a_gumbel_root_is_searched_by_puct_with_a_note() -> None:
     session = make_session(search=SearchOptions(readouts=10, root="gumbel", cache_megabytes=0, solver=False))
-    assert "The root is searched by PUCT here" in converse(session, ["b2"])
+    assert "The search is by PUCT here: with root=gumbel" in converse(session, ["b2"])
     assert session.tree.node.ply == 2
 
 
