@@ -274,6 +274,7 @@ def test_a_proof_is_checked_where_the_board_cannot_be_drawn(tmp_path: Path) -> N
     assert "the first player wins" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_width_of_nothing_is_none(tmp_path: Path) -> None:
     nothing = ["0", "00", ""]
     command = [*SERAPHIM, "play", "tictactoe", "--human=none", "--readouts=4"]

@@ -334,6 +334,7 @@ def test_a_folder_that_cannot_be_created_is_reported(run: Run, root: Path, folde
     assert str(folder.game_data) in message
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_loses_nothing(run: Run, root: Path, folder: ModelFolder) -> None:
     assert run("bin/generate_games.py", "fresh", "--games=20", "--games_per_file=10", "--seed=1").returncode == 0
     before = {path: path.read_bytes() for path in folder.game_data.glob("*.tfrecord")}

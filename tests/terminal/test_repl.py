@@ -908,6 +908,7 @@ def test_no_color_disables_colors(terminal: Callable[..., TerminalSession]) -> N
     assert "[X]" in printed  # the mark of the last move is there without colors
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_search_and_then_leaves(terminal: Callable[..., TerminalSession]) -> None:
     session = terminal("fresh", "--human=both", "--cache_megabytes=0")
     session.wait_for("X to move > ")
