@@ -16,7 +16,7 @@ from seraphim.records.files import number_of, read_examples, reading
 from seraphim.records.index import FileIndex, Selection, index_files, kept_files, select_newest
 from seraphim.records.tfrecord import DamageError
 
-MOST_KEPT = 2**30
+MOST_KEPT = 2**31
 """Bytes of decoded files that a reader keeps."""
 
 

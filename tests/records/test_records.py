@@ -869,7 +869,7 @@ def test_streams_that_were_written_at_once_share_the_window_as_they_were_stored(
     assert window.actions.tolist() == [actions[name] for name in ("b-4", "a-1", "a-2", "b-5")]
 
 
-@pytest.mark.parametrize("most_kept", [2**30, 150_000, 0])
+@pytest.mark.parametrize("most_kept", [2**31, 150_000, 0])
 def test_windows_read_one_after_the_other_are_those_read_afresh(tmp_path, monkeypatch, most_kept):
     decoded = []
 
@@ -892,7 +892,7 @@ def test_windows_read_one_after_the_other_are_those_read_afresh(tmp_path, monkey
         assert report == expected
         for column, other in zip(window, fresh, strict=True):
             np.testing.assert_array_equal(column, other)
-    if most_kept == 2**30:
+    if most_kept == 2**31:
         assert counts == 5 * [20 * PLIES]
     elif most_kept:
         assert counts[0] == 20 * PLIES < counts[-1] < 50 * PLIES
