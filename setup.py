@@ -8,7 +8,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-# Of those in a clone, all but backgammon, which is to learn on, and the cube, which is large.
+# Of those in a clone, all but backgammon, which is still weak, and the cube, which is large.
 MODELS = [
     Path("models", name) for name in ("connectfour", "hex", "othello", "pig", "threes", "tictactoe", "twenty48-2x3")
 ]

@@ -343,12 +343,13 @@ class TrainingOptions(Options):
     """Arithmetic of convolutions and products: `float32`, or `bfloat16` where a GPU or the processor has it, which is
     faster; other processors compute in float32."""
     root_value_share: Share = 0.5
-    """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
+    """Share of the search's root value in the target of the value; the rest is the result of the game, or what
+    td_lambda makes of it (AGZ: 0)."""
     policy_loss_weight: NotNegative = 1.0
     """Weight of the policy's loss beside that of the value's (AGZ: 1)."""
     td_lambda: Annotated[Share, Needs(root_value_share=Range(0, 1, below=True))] = 1.0
-    """Lambda of TD(λ), by which the root values of the positions that followed take the place of the result: at a
-    distance of n positions they have lost λ^n of their weight to it; 1: the result alone (AGZ)."""
+    """Lambda of TD(λ): a position learns from the root values of those that follow, the nth with a weight of
+    (1 - λ)·λ^(n - 1), and from the result with the rest; 1: the result alone (AGZ)."""
     average_positions: bool = True
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
     with the logarithm of their number (AlphaZero.jl)."""

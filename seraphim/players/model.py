@@ -244,7 +244,8 @@ class Model:
             return raw_player(self.game, used[0])
         if readouts is not None and self.settings.search.root == "afterstates":
             raise SettingsError(
-                f"readouts change nothing here: {self!r} plays by afterstates; leave them out, or set root"
+                f"readouts change nothing here: {self!r} plays by afterstates; leave them out, or load it with "
+                "root=puct or gumbel"
             )
         return search_player(self.game, used, self._search(readouts), self.tree_policy)
 

@@ -195,7 +195,7 @@ class AfterstateSearch:
         return values
 
     def _answered(self, states: Array) -> Array:
-        # Of positions [N, W] for player 0, after the best turn of whoever moves there, float32 [N].
+        # Of positions [N, W] for player 0, after the best turn of the player to move, float32 [N].
         values = np.empty(len(states), np.float32)
         for start in range(0, len(states), _ANSWERED):
             chunk = states[start : start + _ANSWERED].copy()

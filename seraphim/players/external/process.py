@@ -28,8 +28,8 @@ class EngineSilentError(EngineLostError):
 class EngineProcess:
     """A program that was started by a command, and ends with all that it has started, with this object at the latest.
 
-    Ctrl-C at the terminal does not reach it, so whoever started it must close it. Then it is killed, unless it ends
-    within `grace` seconds after the end of its input.
+    It does not receive Ctrl-C from the terminal: call `close`, which kills it unless it ends within `grace` seconds
+    after the end of its input.
 
     Raises:
         SettingsError: the command is not valid, or cannot be started.
