@@ -11,6 +11,7 @@ import numpy as np
 from seraphim.errors import SettingsError
 from seraphim.game import CHANCE, Array, Game
 from seraphim.game.features import features_of, is_for_one
+from seraphim.jit import kernel
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Counters, Inference, inputs_of
 from seraphim.search.expansion import check_offers, exact_values, rejection
@@ -256,10 +257,15 @@ class AfterstateSearch:
         return values if self._features.banked is None else values + self._features.banked(states)[:, 0]
 
 
+@kernel
 def _best(rows: Array, values: Array) -> Array:
     # The place of the highest value of each row, the first of equals; rows [E] are 0, 1, … in any order.
-    order = np.lexsort((-values, rows))
-    return order[np.flatnonzero(np.diff(rows[order], prepend=-1))]
+    best = np.full(rows.max() + 1, -1)
+    for place in range(len(rows)):
+        so_far = best[rows[place]]
+        if so_far < 0 or values[place] > values[so_far]:
+            best[rows[place]] = place
+    return best
 
 
 def compared(rows: Array, values: Array) -> Array:
@@ -285,14 +291,25 @@ def state_keys(stream: np.uint64, states: Array) -> Array:
 
 
 def distinct(states: Array) -> tuple[Array, Array]:
-    """Return the first place of each distinct state of int64 [N, W], and the place of each state among them.
+    """Return the first place of each distinct state of int64 [N, W], in order, and the place of each among them."""
+    firsts, places = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
+    number = _find_distinct(states, state_keys(np.uint64(0), states).astype(np.int64), firsts, places)
+    return firsts[:number], places
 
-    The order is that of the first places. Sorting hashes is far faster than sorting rows.
-    """
-    _, firsts, places = np.unique(state_keys(np.uint64(0), states), return_index=True, return_inverse=True)
-    if not np.array_equal(states[firsts][places], states):  # two states have the same hash
-        return np.arange(len(states)), np.arange(len(states))
-    order = np.argsort(firsts)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return firsts[order], ranks[places]
+
+@kernel
+def _find_distinct(states: Array, hashes: Array, firsts: Array, places: Array) -> int:
+    # Fills in the results of `distinct` by a table with open addressing; returns how many are distinct.
+    mask = 1
+    while mask < 2 * len(states):
+        mask = 2 * mask + 1
+    table, number = np.full(mask + 1, -1), 0
+    for row in range(len(states)):
+        slot = hashes[row] & mask
+        while table[slot] >= 0 and not np.array_equal(states[firsts[table[slot]]], states[row]):
+            slot = (slot + 1) & mask
+        if table[slot] < 0:
+            table[slot], firsts[number] = number, row
+            number += 1
+        places[row] = table[slot]
+    return number
