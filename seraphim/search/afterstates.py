@@ -259,8 +259,8 @@ class AfterstateSearch:
 
 @kernel
 def _best(rows: Array, values: Array) -> Array:
-    # The place of the highest value of each row, the first of equals; rows [E] are 0, 1, … in any order.
-    best = np.full(rows.max() + 1, -1)
+    # The place of the highest value of each row, the first of equals; rows [E] are 0, 1, … in any order, or none.
+    best = np.full(rows.max() + 1 if len(rows) else 0, -1)
     for place in range(len(rows)):
         so_far = best[rows[place]]
         if so_far < 0 or values[place] > values[so_far]:

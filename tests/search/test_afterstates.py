@@ -146,6 +146,16 @@ def test_of_two_turns_the_best_after_the_answers_is_played(game: Game, monkeypat
         assert expected[int(chosen)] == pytest.approx(max(expected.values()), abs=1e-5)
 
 
+def test_of_two_turns_one_of_several_wins_is_played() -> None:
+    game = load_game("tictactoe")
+    state = game.initial(1)
+    for action in (0, 5, 2, 7, 6, 3):
+        state = game.step(state, np.array([action]))
+    found = search_positions(game, [ArbitraryNetwork(game)], replace(OPTIONS, turns=2), state)
+    assert int(found.best[0]) in (1, 4)
+    assert found.values[0] == 1
+
+
 def test_answers_to_the_best_ends_alone_are_looked_into() -> None:
     random = np.random.default_rng(0)
     rows, values = random.permutation(np.repeat(np.arange(40), np.arange(1, 41))), random.normal(size=820) / 20
