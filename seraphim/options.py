@@ -326,9 +326,9 @@ class TrainingOptions(Options):
     optimizer: Annotated[Optimizer, _CREATION] = "muon"
     """Optimizer: `muon` (Jordan et al. 2024), `adam`, or `sgd` with a momentum of 0.9 (AGZ); fixed when a model is
     made."""
-    average_decay: Annotated[float, Range(0, 1, below=True), _CREATION] = 0.98
-    """Decay per step of the mean of the weights that plays; 0: the last weights play (AGZ); fixed when a model is
-    made."""
+    average_decay: Annotated[float, Range(0, 1, below=True)] = 0.98
+    """Decay per step of the mean of the weights that plays; 0: the last weights play (AGZ), as is fixed when a model
+    is made."""
     learning_rate_decay_steps: Natural = 4000
     """Steps T after which the learning rate is halved, as learning_rate / (1 + step / T); 0: it is constant (AGZ: a
     tenth at 400,000 and 600,000)."""

@@ -405,8 +405,8 @@ PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
     ),
     "tictactoe/train.py": (
         ["tictactoe/train.py", "model"],
-        SECTION["training"] - {"optimizer", "average_decay", "samples_per_position"} | {"gate"},
-        SECTION["training"] - {"optimizer", "average_decay", "samples_per_position"} | {"gate"},
+        SECTION["training"] - {"optimizer", "samples_per_position"} | {"gate"},
+        SECTION["training"] - {"optimizer", "samples_per_position"} | {"gate"},
     ),
     "tictactoe/train.py --init": (
         ["tictactoe/train.py", "fresh", "--init"],

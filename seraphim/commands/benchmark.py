@@ -27,7 +27,7 @@ from seraphim.options import Part
 
 GAMES = ("tictactoe", "connectfour")
 PARTS: list[Part] = ["creation", "self_play"]  # which read the settings
-IDLE = ("l2", "optimizer", "average_decay", "games_per_file", "readouts_growth_steps")
+IDLE = ("l2", "optimizer", "games_per_file", "readouts_growth_steps")
 
 SECONDS = flags.DEFINE_float("seconds", 6.0, "Duration of each measurement.", lower_bound=0.1)
 RUNTIME, WORKERS = cli.define_workers()

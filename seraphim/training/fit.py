@@ -64,6 +64,7 @@ def prepare(model: Any, options: TrainingOptions) -> None:
     steps = options.learning_rate_decay_steps
     decay = {"decay_steps": steps, "decay_rate": 1.0} if steps else {"decay_steps": 1, "decay_rate": 0.0}
     optimizer.learning_rate = keras.optimizers.schedules.InverseTimeDecay(options.learning_rate, **decay)
+    optimizer.ema_momentum = options.average_decay
     if not optimizer.built:
         optimizer.build(model.trainable_variables)
 

@@ -37,8 +37,6 @@ from seraphim.training.targets import to_targets, with_returns
 _PASSED = "gate_passed"
 _GENERATED = "generated_positions"  # that existed when it was trained
 
-_FIXED = ("optimizer", "average_decay")  # options of the training that a snapshot's optimizer has
-
 
 @dataclass(frozen=True)
 class Generation:
@@ -278,8 +276,9 @@ class Trainer:
 def _check_fixed_options(folder: ModelFolder, settings: Settings) -> None:
     # A snapshot holds the network, and the optimizer with its state.
     made, wanted = (
-        dataclasses.asdict(each.network) | {name: getattr(each.training, name) for name in _FIXED}
-        for each in (folder.settings(), settings)
+        dataclasses.asdict(options.network)
+        | {"optimizer": options.training.optimizer, "average_decay": options.training.average_decay and "above 0"}
+        for options in (folder.settings(), settings)
     )
     differences = [f"{name} {made[name]}, not {wanted[name]}" for name in made if made[name] != wanted[name]]
     if differences:

@@ -105,5 +105,6 @@ def test_what_cannot_be_installed_is_told_by_name(tmp_path: Path) -> None:
     done = run_ci(tmp_path, "exit 100", CI="true")
     assert done.returncode == 0, done.stderr
     *told, audit, test = done.stdout.splitlines()
-    assert [line.partition(" is not installed: ")[0] for line in told] == ["chromium-headless-shell", "nodejs", "npm", "util-linux"]
+    missing = [line.partition(" is not installed: ")[0] for line in told]
+    assert missing == ["chromium-headless-shell", "nodejs", "npm", "util-linux"]
     assert (audit, test) == ("make audit licenses with CI=true", "make test test-all with CI=true")

@@ -303,11 +303,16 @@ def test_biases_and_the_last_layers_of_both_heads_learn_by_adam() -> None:
 
 def test_the_mean_of_the_weights_plays_and_training_goes_on_from_the_last() -> None:
     positions, decay = random_positions(100), 0.7
+    changed = 3  # the step before which the decay is changed
     plain, averaged_weights = (replace(OPTIONS, average_decay=each) for each in (0.0, decay))
     last, mean = prepared(MLP, plain), prepared(MLP, averaged_weights)
     expected = dict[str, Any]()
     trainings = [TrainingSteps(model, batches(IDENTITY, plain)) for model in (last, mean)]
     for step in range(6):
+        if step == changed:
+            decay = 0.4
+            fit.prepare(mean, replace(OPTIONS, average_decay=decay))
+            trainings[1] = TrainingSteps(mean, batches(IDENTITY, plain))
         for training in trainings:
             training.train(positions, 1, quiet=True)
         for weight in last.trainable_variables:

@@ -283,6 +283,8 @@ def test_network_options_other_than_the_models_are_refused(folder: ModelFolder) 
     )
     with pytest.raises(SettingsError, match=expected):
         retrain(folder, GAME, SETTINGS.override({"width": 99, "depth": 2}), seed=0)
+    with pytest.raises(SettingsError, match=r"made with average_decay above 0, not 0\.0: leave that flag out"):
+        retrain(folder, GAME, SETTINGS.override({"average_decay": 0}), seed=0)
 
 
 def test_model_whose_shapes_are_not_the_games_is_refused(folder: ModelFolder) -> None:
