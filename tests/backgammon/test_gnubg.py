@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backgammon.game import GAME
-from backgammon.rules import BAR, OFF
+from backgammon import rules
+from backgammon.game import GAME, Backgammon
+from backgammon.rules import BAR, CHECKERS, OFF, ROLL
 from seraphim.errors import GameError, NotInstalledError, PlayerError, SettingsError
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.game import CHANCE, Array, load_game, random_actions
+from seraphim.game.exhaustive import solve
 from seraphim.game.notation import followers
 from seraphim.players.choose import random_player
 from seraphim.players.external import gnubg
@@ -211,6 +213,27 @@ def test_it_looks_a_few_plies_ahead(plies: str) -> None:
 def test_it_plays_no_other_game() -> None:
     with pytest.raises(PlayerError, match="gnubg plays backgammon, not othello"):
         gnubg_player(load_game("othello"), "0")
+
+
+class BearOff(Backgammon):
+    """Begins with three checkers of each player on the point where most pips are left, and the others borne off."""
+
+    def initial(self, batch: int) -> Array:
+        states = np.zeros((1, self.state_words), np.int64)
+        for player in (0, 1):
+            rules.add(states, 0, player, 6, 3)
+            rules.add(states, 0, player, OFF, CHECKERS - 3)
+        return np.repeat(states, batch, axis=0)  # player 0 is to roll
+
+
+def test_exact_values_of_bearing_off_are_those_of_its_tables() -> None:
+    solution = solve(BearOff())
+    to_roll = np.flatnonzero(GAME.legal(solution.states)[:, ROLL])
+    assert len(to_roll) > 8_000
+    values = 3 * solution.results[to_roll] * (1 - 2 * GAME.to_play(solution.states[to_roll]))
+    with contextlib.closing(gnubg.GnubgProcess(0)) as process:
+        equities = [process.equity(GAME.fibs_board(state)) for state in solution.states[to_roll]]
+    np.testing.assert_allclose(values, equities, atol=1e-4)  # its table has 16 bits
 
 
 def test_a_missing_program_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
