@@ -59,9 +59,10 @@ SETTINGS: dict[str, Any] = {
 class Backgammon:
     """Backgammon; the observation is a row of the mover's slots, from those borne off (0) to the bar (25).
 
-    Its planes are where the mover has at least 1, 2, … 8 checkers, where the opponent has, whose bar is in column 0,
-    and for each number on a die, how often it is still to be played, wherever the mover has checkers: zeros before the
-    roll.
+    Its planes are where the mover has at least 1, 2, … 8 checkers, where the opponent has, whose bar is in column 0;
+    for each number on a die, how often it is still to be played, wherever the mover has checkers: zeros before the
+    roll; and in how many of 36 rolls the mover can hit the checker there, in dozens rounded up, and the opponent: in
+    that player's column of checkers borne off, any checker.
     """
 
     name = "backgammon"

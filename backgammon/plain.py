@@ -4,6 +4,7 @@ The oracle of the tests. It finds the legal moves by playing all orders of the d
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import permutations, product
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class PlainBackgammon(PlainGame):
     name = "plain backgammon"
     num_actions = 152
     num_chance_outcomes = 30
-    observation_shape = (1, 26, 22)
+    observation_shape = (1, 26, 24)
     state_words = 58
     max_plies = 10_000
 
@@ -90,6 +91,8 @@ class PlainBackgammon(PlainGame):
             planes += [[number >= least for number in checkers] for least in range(1, 9)]
         for die in range(1, 7):
             planes.append([dice.count(die) if place and boards[player][place] else 0 for place in range(26)])
+        for rolls in (_hits(boards, player), _hits(boards, 1 - player)[::-1]):
+            planes.append([-(-number // 12) for number in rolls])
         return np.array(planes, np.uint8).T[None]
 
     def action_label(self, action: int) -> str:
@@ -126,6 +129,25 @@ def _moves(boards: list[list[int]], player: int, die: int) -> list[int]:
     found = [place for place in places if place > die and other[25 - place + die] < 2]
     if not any(own[7:]):
         found += [place for place in places if place == die or (place < die and place == places[0])]
+    return found
+
+
+def _hits(boards: list[list[int]], player: int) -> list[int]:
+    # In how many of 36 rolls a checker in each place can be hit; in that of those borne off, any of them.
+    own, other, found = boards[player], boards[1 - player][::-1], [0] * 26
+    for first, second in product(range(1, 7), repeat=2):
+        hit = set[int]()
+        for dice in set(permutations([first, second] * (1 + (first == second)))):
+            places, waiting = {place for place in POINTS if own[place]}, own[25]
+            for die in dice:
+                targets = {place - die for place in ([25] if waiting else places)}
+                targets = {place for place in targets if place > 0 and other[place] < 2}
+                if waiting and not targets:
+                    break
+                places, waiting = places | targets, max(0, waiting - 1)
+                hit |= {place for place in targets if other[place] == 1}
+        for place in hit | ({0} if hit else set()):
+            found[place] += 1
     return found
 
 

@@ -13,7 +13,8 @@ const [NOTHING, ROLLS, BEGINS] = [0, 1, 2]; // what chance does
 const [MARKS, NAMES] = ['XO', ['White', 'Black']];
 const START = [[24, 2], [13, 5], [8, 3], [6, 5]];
 const MOST_SHOWN = 8; // checkers in a slot, which the observation tells apart
-const PLANES = 2 * MOST_SHOWN + SIDES;
+const HITS = 2 * MOST_SHOWN + SIDES; // the first of two planes
+const PLANES = HITS + 2;
 const HEIGHT = 5; // checkers drawn on a point
 const [DICE, UNROLLED] = [[9, 2], 2 * CHECKERS + SIDES]; // the column of the first of two dice of each player
 
@@ -41,6 +42,27 @@ function sources(own, other, die) {
     if (slot > die) return other[BAR - slot + die] < 2;
     return highest <= SIDES && (slot === die || slot === highest);
   });
+}
+
+/** In how many of 36 rolls a player can hit a checker in each slot, as they count them, and in OFF any. */
+function hits(own, other) {
+  const found = new Array(SLOTS).fill(0);
+  for (const [high, low] of PAIRS) {
+    const hit = new Set();
+    for (const dice of high === low ? [new Array(4).fill(high)] : [[high, low], [low, high]]) {
+      let [reached, waiting] = [upTo(BAR).filter((slot) => slot > OFF && own[slot]), own[BAR]];
+      for (const die of dice) {
+        const targets = (waiting ? [BAR] : reached).map((slot) => slot - die);
+        const open = targets.filter((slot) => slot > OFF && other[BAR - slot] < 2);
+        if (waiting && !open.length) break;
+        waiting = Math.max(0, waiting - 1);
+        reached = [...new Set([...reached, ...open])];
+        open.filter((slot) => other[BAR - slot]).forEach((slot) => hit.add(slot));
+      }
+    }
+    if (hit.size) [OFF, ...hit].forEach((slot) => (found[slot] += high === low ? 1 : 2));
+  }
+  return found;
 }
 
 /** The slots from which the larger die that is left may be played, and those for the smaller one. */
@@ -184,6 +206,11 @@ export default {
         for (let plane = 0; plane < Math.min(count, MOST_SHOWN); plane += 1) out[start + side * MOST_SHOWN + plane] = 1;
         if (side || !count || slot === OFF) return;
         for (const die of diceOf({high, low, left})) out[start + 2 * MOST_SHOWN + die - 1] += 1;
+      }),
+    );
+    [player, 1 - player].forEach((seat, side) =>
+      hits(checkers[seat], checkers[1 - seat]).forEach((rolls, slot) => {
+        out[PLANES * (side ? BAR - slot : slot) + HITS + side] = Math.ceil(rolls / 12);
       }),
     );
   },

@@ -30,7 +30,8 @@ CHANCES[ROLLS, : len(PAIRS)] = np.where(PAIRS[:, 0] > PAIRS[:, 1], 2, 1) / 36
 CHANCES[BEGINS] = 1 / 30
 
 MOST_SHOWN = 8  # checkers in a slot, which the observation tells apart; more than that are in no two slots
-PLANES = 2 * MOST_SHOWN + SIDES
+HITS = 2 * MOST_SHOWN + SIDES  # the first of two planes
+PLANES = HITS + 2
 
 _POINTS = (1 << BAR) - 2  # sets of slots
 _ALL = (1 << SLOTS) - 1
@@ -248,4 +249,34 @@ def observe(states: Array) -> Array:
                         if low not in (0, high):
                             planes[row, 0, slot, 2 * MOST_SHOWN + low - 1] = 1
                         planes[row, 0, slot, 2 * MOST_SHOWN + high - 1] = 1 if low not in (0, high) else left
+            for slot, rolls in enumerate(hits(states, row, player ^ side)):
+                planes[row, 0, BAR - slot if side else slot, HITS + side] = (rolls + 11) // 12
     return planes
+
+
+@kernel
+def hits(states: Array, row: int, player: int) -> Array:
+    """Return in how many of 36 rolls a player can hit a checker in each slot, as they count them, and in OFF any."""
+    found = np.zeros(SLOTS, np.uint8)
+    others = turned(occupied(states, row, 1 - player)) & _POINTS
+    blocked = turned(doubled(states, row, 1 - player))
+    alone, open_points = others & ~blocked, _POINTS & ~blocked
+    if alone == 0:
+        return found
+    own, on_bar = occupied(states, row, player) & _POINTS, count(states, row, player, BAR)
+    for pair in range(len(PAIRS)):
+        high, low = PAIRS[pair]
+        hit = 0
+        for order in range(1 if high == low else 2):
+            reached, waiting = own, on_bar
+            for played in range(4 if high == low else 2):
+                moved = (1 << BAR if waiting else reached) >> (high if played % 2 == order else low) & open_points
+                if waiting and moved == 0:
+                    break
+                waiting -= waiting > 0
+                reached |= moved
+                hit |= moved & alone
+        for slot in range(SLOTS):
+            if (hit >> slot) & 1 or (hit and slot == OFF):
+                found[slot] += 1 if high == low else 2
+    return found

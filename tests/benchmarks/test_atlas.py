@@ -32,12 +32,14 @@ def test_all_boards_are_there_that_the_table_and_the_rules_have() -> None:
     assert minutes_of_learning(6, 7) == 45
 
 
+@pytest.mark.slow
 def test_the_smallest_board_is_worth_what_exhaustive_search_finds() -> None:
     found = solve(ConnectFour(4, 4))
     assert found.results[0] == 0
     assert TROMP[4][0] == "="
 
 
+@pytest.mark.slow
 def test_what_was_found_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +55,7 @@ def test_what_was_found_is_kept(
     assert capsys.readouterr().out.splitlines()[2] == row
 
 
+@pytest.mark.slow
 def test_a_proof_that_is_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board = Board(tmp_path, 4, 4)
     board.prove(megabytes=64, hours=0)
@@ -63,6 +66,7 @@ def test_a_proof_that_is_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest
     assert [len(each) for each in json.loads((tmp_path / "4x4.json").read_text())["decisions"]] == [4, 4]
 
 
+@pytest.mark.slow
 def test_a_result_that_is_not_tromps_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atlas, "TROMP", {**TROMP, 4: "+" + TROMP[4][1:]})
     with pytest.raises(SystemExit, match=r"(?s)4x4\.proof is wrong: .*Tromp found \+"):
