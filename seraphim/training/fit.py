@@ -72,7 +72,7 @@ def prepare(model: Any, options: TrainingOptions) -> None:
 def _new_optimizer(options: TrainingOptions) -> Any:
     import keras
 
-    average = {"use_ema": options.average_decay > 0, "ema_momentum": options.average_decay}
+    average = {"use_ema": options.average_decay > 0}
     if options.optimizer == "sgd":
         return keras.optimizers.SGD(options.learning_rate, _MOMENTUM, name="sgd", **average)
     if options.optimizer == "muon":
