@@ -31,9 +31,9 @@ _BOARD_MARKS = (*(f"{mark}{number}" for mark in MARKS for number in range(1, CHE
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "depth": 2, "width": 256, "activation": "relu", "l2": 1e-5},
-    # A play is chosen by the value of the position it leads to, as TD-Gammon chose; pages and terminals search trees.
-    "search": {"root": "afterstates", "readouts": 100},
-    "self_play_search": {"root": "afterstates"},
+    # A play is chosen by the value of the position it leads to, as TD-Gammon chose, after the best answer to it.
+    "search": {"root": "afterstates", "turns": 2},
+    "self_play_search": {"root": "afterstates", "turns": 1},
     # Dice lead to enough different positions without random moves.
     "self_play": {
         "concurrent_games": 96,

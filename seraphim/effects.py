@@ -83,6 +83,6 @@ def _searches(settings: Settings, parts: Collection[Part]) -> Iterator[SearchOpt
         if part == "self_play":
             yield settings.self_play_search
         elif part.startswith("analysis"):
-            yield replace(settings.search, root="puct")
+            yield settings.search if settings.search.root == "afterstates" else replace(settings.search, root="puct")
         elif (part != "gate" or settings.gate.gate != "off") and (part != "checks" or has_checks(settings.game)):
             yield settings.search

@@ -349,7 +349,8 @@ class TrainingOptions(Options):
     """Weight of the policy's loss beside that of the value's (AGZ: 1)."""
     td_lambda: Annotated[Share, Needs(root_value_share=Range(0, 1, below=True))] = 1.0
     """Lambda of TD(λ): a position learns from the root values of those that follow, the nth with a weight of
-    (1 - λ)·λ^(n - 1), and from the result with the rest; 1: the result alone (AGZ)."""
+    (1 - λ)·λ^(n - 1), and from the result with the rest; without the luck in between, if self-play by afterstates has
+    recorded it. 1: the result alone (AGZ)."""
     average_positions: bool = True
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
     with the logarithm of their number (AlphaZero.jl)."""

@@ -12,7 +12,6 @@ the game may still have. docs/engines.md lists the commands, and docs/analysis-e
 import io
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 from absl import flags
 
@@ -32,6 +31,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.gtp.thinker import Thinker
     from seraphim.gtp.uci import UciServer
     from seraphim.players.opponent import Opponent, PlayOptions
+    from seraphim.search.analysis import resumable
     from seraphim.server.json_engine import JsonServer
 
     for stream in (sys.stdin, sys.stdout):
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
         JsonServer(model, sys.stdin.buffer, sys.stdout).run()
         return
     check_two_players(model.game)
-    search = replace(model.settings.search, root="puct")
+    search = resumable(model.settings.search)
     opponent = Opponent(model.game, model.inference, search, PlayOptions(), np.random.default_rng())
     opponent.warm_up()
     server = GtpServer if PROTOCOL.value == "gtp" else UciServer

@@ -84,9 +84,12 @@ def has_chance(game: object) -> bool:
     return features_of(game).chances is not None
 
 
+_MANY_POINTS = 100  # of which a hundredth tells nothing
+
+
 def value_text(value: float, points: float | None) -> str:
     """Return a value as people read it; in points, where a result of 1 is some."""
-    return f"{value:+.2f}" if points is None else f"{points * value:+,.1f}"
+    return f"{value:+.2f}" if points is None else f"{points * value:+,.{2 if points < _MANY_POINTS else 1}f}"
 
 
 def still_to_come(game: Game, states: Array, results: Array) -> Array:

@@ -20,7 +20,7 @@ from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose, raw_player, search_player
 from seraphim.players.hub import is_hub_folder, read_hub
 from seraphim.players.review import MISTAKE, SOLVER_SECONDS, GameMoves, GameReview, review_line, to_tree
-from seraphim.search.analysis import LEAVES, Analysis, PositionAnalysis
+from seraphim.search.analysis import LEAVES, PositionAnalysis, make_analysis
 from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import Settings, default_settings
@@ -139,9 +139,8 @@ class Model:
         return self._analyze(self._unfinished(position), self._search(readouts))
 
     def _analyze(self, state: Array, options: SearchOptions) -> PositionAnalysis:
-        options = replace(options, root="puct")
         leaves = LEAVES if self.tree_policy is None else 1  # so that a policy need not know leaves under way
-        analysis = Analysis(self.game, self.inference, options, leaves, self.tree_policy)
+        analysis = make_analysis(self.game, self.inference, options, leaves, self.tree_policy)
         analysis.start(state)
         analysis.more(options.readouts)
         return analysis.result()

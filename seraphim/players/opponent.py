@@ -13,7 +13,7 @@ from seraphim.game import Array, Game
 from seraphim.game.notation import first_choice
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.options import Options, SearchOptions
-from seraphim.search.analysis import Analysis, PositionAnalysis
+from seraphim.search.analysis import Analysis, PositionAnalysis, TurnAnalysis, make_analysis
 from seraphim.search.evaluator import Inference
 from seraphim.settings import Chooser, Temperature
 
@@ -45,7 +45,7 @@ class Opponent:
         """Create an opponent.
 
         Raises:
-            SettingsError: the root is not searched by PUCT.
+            SettingsError: the root is searched by Gumbel, which cannot be resumed.
         """
         self.inference, self.search, self.play = inference, search, play
         self._game = game
@@ -58,18 +58,18 @@ class Opponent:
         """Change the options; keeps the tree if only the number of readouts or the choice of moves changes.
 
         Raises:
-            SettingsError: the root is not searched by PUCT.
+            SettingsError: the root is searched by Gumbel, which cannot be resumed.
         """
         if replace(search, readouts=self.search.readouts) != self.search or play.noise != self.play.noise:
             self._analysis = self._new_analysis(search)
         self.search, self.play = search, play
 
-    def _new_analysis(self, search: SearchOptions) -> Analysis:
-        if search.root != "puct":
-            raise SettingsError(f"root must be puct here, not {search.root}: only PUCT can resume a search")
+    def _new_analysis(self, search: SearchOptions) -> Analysis | TurnAnalysis:
+        if search.root == "gumbel":
+            raise SettingsError("root must be puct or afterstates here, not gumbel: only these can resume a search")
         self._node = None
         # The tree has room for this many readouts at first, and grows when needed.
-        return Analysis(self._game, self.inference, replace(search, readouts=min(search.readouts, NODES_RESERVED)))
+        return make_analysis(self._game, self.inference, replace(search, readouts=min(search.readouts, NODES_RESERVED)))
 
     def warm_up(self) -> None:
         """Compile and load everything, so that the first move is not delayed."""

@@ -17,6 +17,8 @@ from seraphim.records.schema import END_OF_GAME, is_sparse, read_columns, shapes
 from seraphim.records.sparse import SparseRows
 from seraphim.records.tfrecord import DamageError
 
+MOST_LUCK = 2
+"""The difference of two values."""
 POLICY_TOLERANCE = 1e-3  # by which the sum of a visit distribution in float32 may differ from 1
 _VALUE_TOLERANCE = 1e-3  # by which a mean of values in float32 may exceed 1
 _VALUES, _WEIGHTS = ("value", "root_value", "values", "root_values"), ("value_weight", "policy_weight")
@@ -35,6 +37,7 @@ class GameRecord(NamedTuple):
     # In [-1, 1], as the search values it: for player 0, or float32 [P], by player; None if the game was cut off.
     result: Array | float | None
     plies: Array | None = None  # int [T], moves and outcomes of chance before each position; None counts from 0
+    luck: Array | None = None  # float32 [T], what chance brought the player to move after each action; None if unknown
 
 
 class Positions(NamedTuple):
@@ -47,6 +50,7 @@ class Positions(NamedTuple):
     value_weights: Array  # float32 [P], 1, or 0 for the positions of a game that was cut off
     policy_weights: Array  # float32 [P], weight of each policy in training
     root_values: Array  # the same of the search's values
+    luck: Array  # float32 [P], what chance brought the player to move after the action, by the network's values
     states: Array  # int64 [P, W]
     legal: Array | SparseRows  # bool [P, A], sparse if the policies are
     actions: Array  # int64 [P], what was played
@@ -156,6 +160,7 @@ def _decode(game: Game, examples: Sequence[bytes]) -> Positions:
         value_weights=columns["value_weight"],
         policy_weights=columns["policy_weight"],
         root_values=columns[root_values],
+        luck=columns.get("luck", np.zeros(len(examples), np.float32)),
         states=columns["state"],
         legal=columns["legal"],
         actions=columns["action"],
@@ -174,6 +179,8 @@ def _check_ranges(game: Game, columns: Mapping[str, Array]) -> None:
     }
     found = {name: columns[name] for name in _VALUES if name in columns}
     expected |= {f"{name} from -1 to 1": np.abs(column) <= 1 + _VALUE_TOLERANCE for name, column in found.items()}
+    if "luck" in columns:
+        expected[f"luck from -{MOST_LUCK} to {MOST_LUCK}"] = np.abs(columns["luck"]) <= MOST_LUCK
     expected |= {f"{name} from 0 to 1": (columns[name] >= 0) & (columns[name] <= 1) for name in _WEIGHTS}
     for what, valid in expected.items():
         if not valid.all():
@@ -212,6 +219,7 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
         "value_weight": np.repeat([float(record.result is not None) for record in records], lengths),
         "policy_weight": (legal.sum(axis=1) > 1).astype(np.float32),
         "root_value": root_values,
+        "luck": np.concatenate([_luck(record) for record in records]),
         "observation": game.observe(states).reshape(len(states), -1),
         "state": states,
         "policy": policies,
@@ -230,6 +238,10 @@ def _plies(record: GameRecord) -> Array:
     return np.arange(len(record.actions)) if record.plies is None else np.asarray(record.plies)
 
 
+def _luck(record: GameRecord) -> Array:
+    return np.zeros(len(record.actions), np.float32) if record.luck is None else record.luck
+
+
 def _check_shapes(game: Game, record: GameRecord) -> None:
     moves, plies = len(record.actions), _plies(record)
     if not record.game_id or not 1 <= moves <= game.max_plies:
@@ -243,6 +255,8 @@ def _check_shapes(game: Game, record: GameRecord) -> None:
         "policies": (moves, game.num_actions),
         "root_values": (moves, *by_player),
     }
+    if record.luck is not None:
+        expected["luck"] = (moves,)
     if record.result is not None:
         expected["result"] = by_player
     found = {name: np.shape(getattr(record, name)) for name in expected} | {"plies": plies.shape}

@@ -13,6 +13,8 @@ Features of an example, in the order in which they are stored:
     root_value    float         the search's value for the player to move
     values        float [V]     only with more than two players: `value` for each, the one to move first
     root_values   float [V]     the same of `root_value`
+    luck          float         only where chance moves, and 0 if missing: what it brought the player to move after the
+                                action, by the network: the value of the outcome minus the mean of those of all
     observation   bytes         uint8 [*O], as seen by the player to move
     state         bytes         int64 [W], little endian
     policy        float [A]     the policy target: the search's visit distribution, or the policy of a Gumbel root
@@ -40,7 +42,7 @@ import numpy as np
 
 from seraphim.errors import RecordError
 from seraphim.game import Array, Game
-from seraphim.game.features import num_columns
+from seraphim.game.features import has_chance, num_columns
 from seraphim.records.tfrecord import (
     DamageError,
     Feature,
@@ -74,12 +76,22 @@ class Shapes(NamedTuple):
     state_words: int
     columns: int = 1
     """Values of a position, `V`."""
+    chance: bool = False
+    """Whether chance moves."""
 
 
 def shapes_of(game: Game) -> Shapes:
     """Return what the examples of a game depend on."""
     observation_bytes = math.prod(game.observation_shape)
-    return Shapes(game.name, game.max_plies, game.num_actions, observation_bytes, game.state_words, num_columns(game))
+    return Shapes(
+        game=game.name,
+        max_plies=game.max_plies,
+        num_actions=game.num_actions,
+        observation_bytes=observation_bytes,
+        state_words=game.state_words,
+        columns=num_columns(game),
+        chance=has_chance(game),
+    )
 
 
 def is_sparse(num_actions: int) -> bool:
@@ -172,9 +184,9 @@ def _read_one(shapes: Shapes, features: Mapping[str, Feature], index: int, colum
     stored = _stored(shapes)
     for name, column in columns.items():
         kind, dtype = stored[name]
-        values = features[name].values
-        if sparse and name in _DIFFERENT_IF_SPARSE:
+        if (sparse and name in _DIFFERENT_IF_SPARSE) or name not in features:
             continue
+        values = features[name].values
         if kind == "bytes_list":
             column[index] = np.frombuffer(values[0], dtype.base)
         else:
@@ -259,6 +271,8 @@ def _parse_checked(shapes: Shapes, example: bytes) -> dict[str, Feature]:
         raise RecordError(f"holds positions of {other}, but the game is {shapes.game}: use another folder or game")
     sparse = _values(features, "schema") == [SPARSE]
     for feature, (kind, dtype) in _stored(shapes).items():
+        if feature == "luck" and feature not in features:
+            continue
         values: Sequence[Any] = _values(features, feature)
         expected = dtype.itemsize // 4 if kind == "float_list" else 1
         if kind == "bytes_list" and feature != "game_id":
@@ -300,6 +314,7 @@ def _stored(shapes: Shapes, id_bytes: int = 0) -> dict[str, tuple[FeatureKind, n
         "policy_weight": floats(),
         "root_value": floats(),
         **({"values": floats(shapes.columns), "root_values": floats(shapes.columns)} if shapes.columns > 1 else {}),
+        **({"luck": floats()} if shapes.chance else {}),
         "observation": data(np.uint8, shapes.observation_bytes),
         "state": data("<i8", shapes.state_words),
         "policy": floats(shapes.num_actions),

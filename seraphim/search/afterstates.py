@@ -56,6 +56,15 @@ class _Ends(NamedTuple):
     states: Array  # int64 [E, W]
 
 
+class Turns(NamedTuple):
+    """The best turns of a position that begin with each of its `K` legal actions, in their order."""
+
+    moves: list[list[int]]
+    values: Array  # float32 [K], for the player to move
+    ends: Array  # int64 [K], positions that turns from there can end in
+    best: int  # the action that is played
+
+
 class _Leaves(NamedTuple):
     # What the values of some positions are means of.
     rows: Array  # int64 [L], the positions
@@ -124,9 +133,48 @@ class AfterstateSearch:
         self.counters.readouts += len(values)
         self.counters.add_time("search")
 
+    def turns_from(self, state: Array) -> Turns:
+        """Value all turns from an unfinished position int64 [W] in which a player moves; errors as `advance`."""
+        ends, (sign,) = self._turns(state[None], by_action=True), self._for_movers(state[None])
+        firsts, places = distinct(ends.states)
+        values = sign * self._expected(ends.states[firsts])
+        close = np.zeros(len(firsts), np.bool_)
+        if self.options.turns > 1:
+            close = compared(np.zeros(len(firsts), np.int64), values)
+            values[close] = sign * self._answered(ends.states[firsts][close])
+        close, values = close[places], values[places]
+        _, actions = np.unique(ends.moves[:, 0], return_inverse=True)
+        # Of an action, the ends that were looked into count, if there are any.
+        passed_over = ~close & (np.bincount(actions, close) > 0)[actions]
+        best = _best(actions, np.where(passed_over, -np.inf, values))
+        return Turns(
+            moves=[[int(move) for move in turn if move != NO_MOVE] for turn in ends.moves[best]],
+            values=values[best],
+            ends=np.bincount(actions),
+            best=int(ends.moves[np.where(close | ~close.any(), values, -np.inf).argmax(), 0]),
+        )
+
     def _for_movers(self, states: Array) -> Array:
         # What a value for player 0 is to be multiplied by.
         return np.where(self._game.to_play(states) == 1, -1, 1).astype(np.float32)
+
+    def luck(self, before: Array, after: Array) -> Array:
+        """Return what chance brought player 0, float32 [N], by the values of the network.
+
+        Args:
+            before: positions int64 [N, W].
+            after: those after the moves of chance; the same where it does not move.
+
+        That is the value after them minus the mean of all that could have been, so that its expectation is 0 whatever
+        the network is worth (Zinkevich et al., "Optimal unbiased estimators for evaluating agent performance", 2006).
+        """
+        self.counters.add_time(None)
+        found = np.zeros(len(before), np.float32)
+        moved = np.flatnonzero((before != after).any(axis=1))
+        if len(moved):
+            found[moved] = self._expected(after[moved]) - self._expected(before[moved])
+        self.counters.add_time("search")
+        return found
 
     @property
     def num_readouts(self) -> int:
@@ -163,8 +211,9 @@ class AfterstateSearch:
         """Forget the positions that were begun, and the turns that were chosen."""
         self._waiting, self._rest[:], self._end_values[:] = [], NO_MOVE, np.nan
 
-    def _turns(self, states: Array) -> _Ends:
+    def _turns(self, states: Array, by_action: bool = False) -> _Ends:
         # A turn ends where the other player or chance moves, or with the game; that of a player alone, with a move.
+        # By action, an end comes once for each first action that leads to it.
         game, movers = self._game, self._game.to_play(states)
         # Where chance follows the only move, as before a roll, the position itself is valued.
         rows, firsts = np.nonzero(game.legal(states))
@@ -174,7 +223,7 @@ class AfterstateSearch:
         ends = [_Ends(rows[waits], moves[waits], before[waits])]
         rows, moves, states = rows[~waits], moves[~waits], states[~waits]
         for number in range(1, MOST_MOVES + 1):
-            kept = distinct(np.column_stack([rows, states]))[0]
+            kept = distinct(np.column_stack([rows, moves[:, 0] if by_action else rows, states]))[0]
             rows, moves, states = rows[kept], moves[kept], states[kept]
             over = game.outcome(states)[0] | (game.to_play(states) != movers[rows])
             over |= number == MOST_MOVES or is_for_one(game)

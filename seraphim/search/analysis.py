@@ -6,7 +6,7 @@ nothing of who shows them.
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -16,7 +16,8 @@ from seraphim.game import Array, Game
 from seraphim.game.features import features_of, value_text
 from seraphim.game.notation import label_in, labels_along
 from seraphim.options import Natural, SearchOptions, check
-from seraphim.search.evaluator import Inference
+from seraphim.search.afterstates import AfterstateSearch
+from seraphim.search.evaluator import Inference, inputs_of
 from seraphim.search.search import Search
 from seraphim.search.selection import exploration_weight
 from seraphim.search.traversal import TreePolicy
@@ -210,6 +211,106 @@ class Analysis:
     def result(self) -> PositionAnalysis:
         """Return what was found so far."""
         return analysis_of(self._search, 0, self._visits_before, self._seconds)
+
+
+class TurnAnalysis:
+    """What a model that plays by afterstates thinks of a position: used as an `Analysis` is, but known at once."""
+
+    def __init__(self, game: Game, inference: Inference, options: SearchOptions) -> None:
+        """Start with the initial position; arguments and errors as `AfterstateSearch`."""
+        self._search, self._game, self._inference = AfterstateSearch(game, inference, options, 1), game, inference
+        self.start(game.initial(1)[0])
+
+    def start(self, state: Array) -> None:
+        """Go to an unfinished position int64 [W] in which a player moves."""
+        self.state = state
+        self._found: PositionAnalysis | None = None
+
+    def play(self, action: int) -> None:
+        """Move on to the successor by an action, or an outcome of chance."""
+        self.start(self._game.step(self.state[None], np.array([action]))[0])
+
+    def more(self, readouts: int, stop: object = None, noise_key: int | None = None) -> int:  # noqa: ARG002
+        """Value all turns, unless they are known, whatever the arguments are; return how many positions that took.
+
+        Raises:
+            ModelError: the model gave a NaN or an infinity.
+        """
+        known = self._found is not None
+        return 0 if known else self.result().readouts
+
+    @property
+    def policy(self) -> Array:
+        """The policy, float32 [A]: the best action alone."""
+        return np.eye(self._game.num_actions, dtype=np.float32)[self.result().best_action]
+
+    def result(self) -> PositionAnalysis:
+        """Return what was found; errors as `more`."""
+        if self._found is None:
+            self._found = self._analyzed()
+        return self._found
+
+    def _analyzed(self) -> PositionAnalysis:
+        game, state, began = self._game, self.state, time.perf_counter()
+        turns = self._search.turns_from(state)
+        actions, total = [turn[0] for turn in turns.moves], int(turns.ends.sum())
+        logits = self._inference.infer(inputs_of(game, self._inference, state[None]))[0][0, actions]
+        priors = np.exp(logits - logits.max())
+        moves = [
+            Move(
+                label=label_in(game, state, action),
+                visits=visits,
+                share=visits / total,
+                prior=prior,
+                value=value,
+                proven=False,
+                variation=tuple(labels_along(game, state, turn)),
+                action=action,
+                actions=tuple(turn),
+                searched_prior=prior,
+                u=0.0,
+            )
+            for action, turn, visits, prior, value in zip(
+                actions,
+                turns.moves,
+                turns.ends.tolist(),
+                (priors / priors.sum()).tolist(),
+                turns.values.tolist(),
+                strict=True,
+            )
+        ]
+        moves.sort(key=lambda each: (each.action != turns.best, -each.value))
+        return PositionAnalysis(
+            board=game.render(state),
+            value=moves[0].value,
+            proven=False,
+            best=moves[0].label,
+            readouts=total,
+            moves=tuple(moves),
+            best_action=turns.best,
+            to_play=int(game.to_play(state[None])[0]),
+            new_readouts=0,
+            seconds=time.perf_counter() - began,
+            points=features_of(game).points,
+        )
+
+
+def resumable(options: SearchOptions) -> SearchOptions:
+    """Return options with PUCT in place of a Gumbel root, whose number of readouts is fixed."""
+    return replace(options, root="puct") if options.root == "gumbel" else options
+
+
+def make_analysis(
+    game: Game,
+    inference: Inference,
+    options: SearchOptions,
+    leaves: int = LEAVES,
+    tree_policy: TreePolicy | None = None,
+) -> Analysis | TurnAnalysis:
+    """Return the analysis that `options.root` asks for, or that is resumable; errors as both."""
+    if options.root == "afterstates" and tree_policy is None:
+        return TurnAnalysis(game, inference, options)
+    return Analysis(game, inference, resumable(options), leaves, tree_policy)
 
 
 def root_visits(search: Search, tree: int) -> int:

@@ -13,8 +13,8 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.game import CHANCE, Array, Game
 from seraphim.game.features import features_of, num_columns
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.records.examples import GameRecord
-from seraphim.search.afterstates import make_search
+from seraphim.records.examples import MOST_LUCK, GameRecord
+from seraphim.search.afterstates import AfterstateSearch, make_search
 from seraphim.search.evaluator import Inference
 from seraphim.search.expansion import check_offers, terminal_value
 from seraphim.search.rng import draw_actions, fork, stream_key, uniform_of
@@ -74,6 +74,7 @@ class _Slots(NamedTuple):
     past_actions: Array  # int32 [G, M]
     past_policies: Array  # float32 [G, M, A]
     past_values: Array  # float32 [G, M], or of more than two players [G, M, P]
+    past_luck: Array  # float32 [G, M]
 
 
 class SelfPlay:
@@ -158,6 +159,7 @@ class SelfPlay:
             past_actions=np.empty((games, moves), np.int32),
             past_policies=np.empty((games, moves, self._game.num_actions), np.float32),
             past_values=np.empty((games, moves, *(() if columns == 1 else (columns,))), np.float32),
+            past_luck=np.zeros((games, moves), np.float32),
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
@@ -245,8 +247,12 @@ class SelfPlay:
         slots.past_values[trees, recorded] = np.clip(values, -1, 1) if is_sum else values
         slots.searched[trees] += 1
         self.search.move(trees, actions)
+        first_moves = self._game.to_play(slots.states[trees]) == 0
         successors = self._game.step(slots.states[trees], actions)
         slots.states[trees], slots.plies[trees] = self._after_chance(slots.numbers[trees], successors, plies + 1, trees)
+        if isinstance(self.search, AfterstateSearch):
+            luck = np.clip(self.search.luck(successors, slots.states[trees]), -MOST_LUCK, MOST_LUCK)
+            slots.past_luck[trees, recorded] = np.where(first_moves, luck, -luck)
         return slots
 
     def _estimate(self, slots: _Slots, tree: int) -> float | None:
@@ -263,6 +269,7 @@ class SelfPlay:
             policies=slots.past_policies[tree, :moves].copy(),
             root_values=slots.past_values[tree, :moves].copy(),
             result=result,
+            luck=slots.past_luck[tree, :moves].copy(),
         )
 
     def _refill(self, slots: _Slots, trees: Array, numbers: Iterator[int]) -> Array:

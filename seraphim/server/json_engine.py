@@ -24,7 +24,8 @@ from seraphim.search.analysis import LEAVES, PositionAnalysis
 from seraphim.search.tree import MOST_ACTIONS
 from seraphim.server.searcher.limits import SearchLimits
 from seraphim.server.searcher.messages import Message, error_text
-from seraphim.server.searcher.shared_search import Line, OnUpdate, Session, SharedSearch, Task
+from seraphim.server.searcher.shared_search import Line, OnUpdate, Session, Task
+from seraphim.server.searcher.shared_turns import share
 
 PROTOCOL = 1
 """Version of the protocol: a number that changes when a client must."""
@@ -77,7 +78,7 @@ class JsonServer:
         board = board_of(model.game, model.game.initial(1)[0])
         self._players = "WB" if board is not None and board.players[:1] == ("White",) else "BW"
         inference = model.inferences(limits.trees * LEAVES)[0]
-        self._search = SharedSearch(model.game, inference, model.settings.search, limits)
+        self._search = share(model.game, inference, model.settings.search, limits)
         self._search.clear_cache()  # what the search was tried with
         self._under_way: dict[Session, tuple[object, int]] = {}  # the id and the turn that each position was sent with
         self._lines: queue.Queue[bytes] = queue.Queue(_LINES_AHEAD)

@@ -18,7 +18,7 @@ from seraphim.options import Options, SearchOptions
 from seraphim.players.choose import HistoryPlayer
 from seraphim.players.opponent import Opponent, PlayOptions, Watch
 from seraphim.proof.known_moves import NO_ACTION, KnownMove, KnownMoves
-from seraphim.search.analysis import PositionAnalysis
+from seraphim.search.analysis import PositionAnalysis, resumable
 from seraphim.search.evaluator import Inference
 from seraphim.settings import Human, Rolls
 from seraphim.terminal import game_files
@@ -79,11 +79,11 @@ class GameSession:
         self.options = options
         self._generator = generator
         _check_readouts(search.readouts)
-        self.opponent = Opponent(self.game, inference, replace(search, root="puct"), play, generator)
+        self.opponent = Opponent(self.game, inference, resumable(search), play, generator)
         self._proof = proof
         self.engine: HistoryPlayer | None = None  # an external engine that makes the computer's moves
         self.tree = GameTree(self.game)
-        self.root_replaced = "" if search.root == "puct" else search.root
+        self.root_replaced = "" if search == resumable(search) else search.root
         self.analysis: PositionAnalysis | None = None  # of the current position
         self.visits_before: dict[int, int] = {}  # its last search, by action
         self.waiting = False  # whether the computer waits for a command before it moves

@@ -26,14 +26,17 @@ def with_returns(game: Game, positions: Positions, td_lambda: float) -> Position
 
     The return of a game's last position is its result. Any other mixes what was expected at the next position with the
     return there: G(t) = (1 - λ)·V(t + 1) + λ·G(t + 1), where V is the search's root value (TD(λ): Sutton and Barto,
-    "Reinforcement learning", 2nd edition, 2018, section 12.1).
+    "Reinforcement learning", 2nd edition, 2018, section 12.1). From both, the luck after the move is subtracted where
+    it was recorded: its mean is 0, but not its variance (De Asis and Sutton, "Per-decision multi-step temporal
+    difference learning with control variates", 2018).
     """
     if td_lambda == 1:
         return positions
     values = by_player(game, positions)
     expected = by_player(game, positions._replace(values=positions.root_values))
-    _mix(values, expected.astype(values.dtype), positions.ends, td_lambda)
     to_play = game.to_play(positions.states)
+    luck = np.where(to_play == 0, positions.luck, -positions.luck)
+    _mix(values, expected.astype(values.dtype), luck, positions.ends, td_lambda)
     returns = (
         mover_first(values, to_play) if positions.values.ndim > 1 else np.where(to_play == 0, 1, -1) * values[:, 0]
     )
@@ -41,12 +44,13 @@ def with_returns(game: Game, positions: Positions, td_lambda: float) -> Position
 
 
 @kernel
-def _mix(values: Array, expected: Array, ends: Array, td_lambda: float) -> None:
-    # Replaces results by player [P, V] by returns.
-    for row in range(len(values) - 2, -1, -1):
-        if not ends[row]:
-            for column in range(values.shape[1]):
+def _mix(values: Array, expected: Array, luck: Array, ends: Array, td_lambda: float) -> None:
+    # Replaces results by player [P, V] by returns; luck [P] is player 0's, and 0 with more than two players.
+    for row in range(len(values) - 1, -1, -1):
+        for column in range(values.shape[1]):
+            if not ends[row]:
                 values[row, column] = (1 - td_lambda) * expected[row + 1, column] + td_lambda * values[row + 1, column]
+            values[row, column] -= luck[row]
 
 
 def to_targets(game: Game, positions: Positions) -> Targets:

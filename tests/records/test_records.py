@@ -17,7 +17,7 @@ from pairs import GAME, PLIES, WIDE_GAME, WidePairs, play
 from seraphim.errors import RecordError, SettingsError
 from seraphim.game import PlainRules, load_game
 from seraphim.options import RecordOptions
-from seraphim.records.examples import decode, encode, encode_games
+from seraphim.records.examples import GameRecord, decode, encode, encode_games
 from seraphim.records.files import published_files, read_examples, reading, rescued_games
 from seraphim.records.index import NumberSet, played_numbers, stream_and_number, total_positions
 from seraphim.records.schema import END_OF_FILE, with_end
@@ -970,6 +970,26 @@ def test_a_missing_feature_is_damage():
     del features["policy"]
     with pytest.raises(DamageError, match="feature 'policy' is missing or not a float_list"):
         decode(GAME, [to_example(features)])
+
+
+def test_luck_is_kept_where_chance_moves_and_0_where_it_is_missing():
+    game = load_game("pig")
+    states = game.step(game.step(game.initial(1), np.array([0])), np.array([1]))
+    record = GameRecord(
+        "0-0", states, np.array([0]), np.array([[1, 0]]), np.zeros(1), 1.0, luck=np.array([-0.25], np.float32)
+    )
+    (example,) = encode(game, record)
+    assert decode(game, [example]).luck.tolist() == [-0.25]
+    features = parse_example(example)
+    del features["luck"]
+    assert decode(game, [to_example(features), example]).luck.tolist() == [0.0, -0.25]
+    assert decode(game, encode(game, record._replace(luck=None))).luck.tolist() == [0.0]
+    for wrong in (2.5, -2.5, np.nan):
+        with pytest.raises(DamageError, match="a record has no luck from -2 to 2"):
+            decode(game, [changed(example, luck=Feature("float_list", [wrong]))])
+    with pytest.raises(RecordError, match="luck have shape"):
+        encode(game, record._replace(luck=np.zeros(2)))
+    assert "luck" not in parse_example(encode(GAME, play(0))[0])
 
 
 def test_two_numbers_in_the_place_of_one_are_noticed():

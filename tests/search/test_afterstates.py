@@ -13,8 +13,10 @@ from seraphim.errors import ModelError, SettingsError
 from seraphim.game import CHANCE, Array, Game, PlainRules, load_game, random_actions
 from seraphim.game.features import features_of, is_for_one
 from seraphim.game.notation import banked_of, followers
+from seraphim.game.tree import GameTree
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.players.choose import search_player, search_positions
+from seraphim.players.opponent import Opponent, PlayOptions
 from seraphim.search.afterstates import (
     LARGEST_LOSS,
     MOST_COMPARED,
@@ -24,6 +26,7 @@ from seraphim.search.afterstates import (
     distinct,
     make_search,
 )
+from seraphim.search.analysis import TurnAnalysis
 from seraphim.search.evaluator import Inference
 from seraphim.selfplay.games import SelfPlay
 from twenty48.game import Twenty48
@@ -201,6 +204,35 @@ def test_self_play_records_the_best_value(game: Game) -> None:
         assert value == pytest.approx(np.clip(best, -1, 1), abs=1e-5)
 
 
+@pytest.mark.parametrize("game", GAMES, ids=by_name)
+def test_self_play_records_what_chance_brought(game: Game) -> None:
+    network = ArbitraryNetwork(game)
+    player = SelfPlay(game, network, OPTIONS, SelfPlayOptions(8, random_plies=0), "a")
+    record, recursion, lucky = next(player.play(iter(range(8)))), Recursion(game, network), 0
+    for row in range(max(0, len(record.actions) - 60), len(record.actions) - 1):
+        before = game.step(record.states[row][None], record.actions[row : row + 1])[0]
+        brought = recursion.value(record.states[row + 1]) - recursion.value(before)
+        moves = int(game.to_play(before[None])[0]) == CHANCE
+        sign = 1 if game.to_play(record.states[row][None])[0] == 0 else -1
+        assert record.luck[row] == pytest.approx(sign * brought if moves else 0.0, abs=1e-5)  # type: ignore[index]
+        lucky += moves
+    assert bool(lucky) == (features_of(game).chances is not None)
+
+
+@pytest.mark.parametrize("game", [game for game in GAMES if features_of(game).chances], ids=by_name)
+def test_luck_is_0_in_the_mean(game: Game) -> None:
+    before = np.concatenate([random_states(game, 300), game.initial(1)])
+    before = game.step(before[:-1], game.legal(before[:-1]).argmax(axis=1))
+    before = before[(game.to_play(before) == CHANCE) & ~game.outcome(before)[0]][:20]
+    odds = features_of(game).chances(before)  # type: ignore[misc]
+    rows, outcomes = np.nonzero(odds)
+    luck = AfterstateSearch(game, ArbitraryNetwork(game), OPTIONS, 1).luck(
+        before[rows], game.step(before[rows], outcomes)
+    )
+    assert np.bincount(rows, odds[rows, outcomes] * luck) == pytest.approx(np.zeros(len(before)), abs=1e-6)
+    assert np.abs(luck).max() > 0.01
+
+
 @pytest.mark.parametrize("game", GAMES[2:], ids=by_name)
 def test_games_do_not_depend_on_how_many_are_played_at_a_time(game: Game) -> None:
     def played(concurrent: int) -> dict[str, list[int]]:
@@ -217,6 +249,46 @@ def test_a_player_chooses_without_a_tree() -> None:
     for state, action in zip(states, choose(states), strict=True):
         values = recursion.best(state, int(game.to_play(state[None])[0]))
         assert values[int(action)] == max(values.values())
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+@pytest.mark.parametrize("game", GAMES, ids=by_name)
+def test_an_analysis_values_each_move_by_the_best_turn_that_begins_with_it(game: Game, turns: int) -> None:
+    network, options, states = ArbitraryNetwork(game), replace(OPTIONS, turns=turns), random_states(game, 12)
+    analysis, recursion = TurnAnalysis(game, network, options), Recursion(game, network)
+    chosen = search_positions(game, [network], options, states)
+    for state, best, value in zip(states, chosen.best, chosen.values, strict=True):
+        analysis.start(state)
+        assert analysis.more(0) == analysis.result().readouts > 0
+        assert analysis.more(100) == 0
+        found, mover = analysis.result(), int(game.to_play(state[None])[0])
+        assert found.best_action == best == found.moves[0].action == analysis.policy.argmax()
+        assert found.value == pytest.approx(value, abs=1e-5)
+        assert sum(move.prior for move in found.moves) == pytest.approx(1)
+        values = recursion.best(state, mover)
+        assert {move.action for move in found.moves} == values.keys()
+        for move in found.moves:
+            assert turns > 1 or move.value == pytest.approx(values[move.action], abs=1e-5)
+            after = state[None]
+            for action in move.actions:
+                assert game.legal(after)[0, action]
+                after = game.step(after, np.array([action]))
+            assert game.to_play(after)[0] != mover or is_for_one(game) or game.outcome(after)[0][0]
+
+
+def test_a_model_that_plays_by_afterstates_is_analyzed_by_them() -> None:
+    game = load_game("backgammon")
+    model = seraphim.Model("backgammon", ArbitraryNetwork(game))
+    (state,) = random_states(game, 1)
+    found = model.analyze(state)
+    assert found.best_action == model.player()(state[None])[0]
+    assert found.readouts == sum(move.visits for move in found.moves)
+    opponent = Opponent(game, model.inference, model.settings.search, PlayOptions(), np.random.default_rng(0))
+    tree = GameTree(game)
+    tree.play(0)
+    assert opponent.read(tree, 100).best_action == opponent.choose(tree)
+    opponent.change(replace(model.settings.search, root="puct", readouts=20), PlayOptions())
+    assert opponent.read(tree, 20).readouts == 20
 
 
 def test_a_network_that_gives_no_numbers_is_an_error() -> None:

@@ -421,7 +421,7 @@ def test_a_record_of_a_game_of_chance_is_a_position(tmp_path: Path) -> None:
         ("set leaf best", "leaf must be one of value, playout, not 'best'"),
         ("set human third", "human must be one of first, second, both, none, not 'third'"),
         ("set noise maybe", "noise must be bool, not 'maybe'"),
-        ("set root gumbel", "root must be puct here, not gumbel: only PUCT can resume a search"),
+        ("set root gumbel", "root must be puct or afterstates here, not gumbel: only these can resume a search"),
         ("set rolls enter", "there is no option 'rolls': expected one of human, debug"),
         ("set readuots 3", "there is no option 'readuots': expected one of human, debug"),
     ],

@@ -7,9 +7,13 @@ import pytest
 from reference import ArbitraryNetwork
 from three_players import Guesses, Pile
 
+from pig.game import Pig
 from seraphim.game import Array, Game, load_game
+from seraphim.game.exhaustive import solve
+from seraphim.game.features import has_chance
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, Positions, concatenate, decode, encode
+from seraphim.search.evaluator import StateFunction
 from seraphim.selfplay.games import SelfPlay
 from seraphim.training.targets import with_returns
 from twenty48.game import Twenty48
@@ -25,14 +29,17 @@ def played(game: Game) -> list[GameRecord]:
 
 def returns(game: Game, record: GameRecord, td_lambda: float) -> list[Array]:
     """The return of each position for the player to move there, with the other players behind in their order."""
-    found, to_play = [np.atleast_1d(np.float32(record.result))], game.to_play(record.states)
-    if len(found[0]) == 1:
-        signs = np.where(to_play == 0, 1, -1)
+    to_play, luck = game.to_play(record.states), np.zeros(len(record.states))
+    signs = np.where(to_play == 0, 1, -1)
+    if np.ndim(record.result) == 0:
         values = (signs * record.root_values)[:, None]  # for player 0
     else:
         values = np.array(record.root_values)
-    for value in values[:0:-1]:
-        found.append((1 - td_lambda) * value + td_lambda * found[-1])
+    if td_lambda < 1 and has_chance(game) and record.luck is not None:
+        luck = signs * record.luck
+    found = [np.atleast_1d(np.float32(record.result)) - luck[-1]]
+    for value, brought in zip(values[:0:-1], luck[-2::-1], strict=True):
+        found.append((1 - td_lambda) * value + td_lambda * found[-1] - brought)
     if len(found[0]) == 1:
         return [sign * each for sign, each in zip(signs, reversed(found), strict=True)]
     return [np.roll(each, -mover) for mover, each in zip(to_play, reversed(found), strict=True)]
@@ -41,7 +48,10 @@ def returns(game: Game, record: GameRecord, td_lambda: float) -> list[Array]:
 @pytest.mark.parametrize("td_lambda", [0.0, 0.9, 1.0])
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def test_returns_mix_what_was_expected_next_with_the_return_there(game: Game, td_lambda: float) -> None:
-    records = played(game)
+    random = np.random.default_rng(3)
+    records = [
+        record._replace(luck=random.uniform(-1, 1, len(record.actions)).astype(np.float32)) for record in played(game)
+    ]
     positions: Positions = concatenate([decode(game, encode(game, record)) for record in records])
     found = with_returns(game, positions, td_lambda)
     expected = np.concatenate([returns(game, record, td_lambda) for record in records])
@@ -49,6 +59,28 @@ def test_returns_mix_what_was_expected_next_with_the_return_there(game: Game, td
     assert found.values.dtype == np.float32
     for name, before, after in zip(Positions._fields, positions, found, strict=True):
         assert name == "values" or before is after
+
+
+@pytest.mark.parametrize("td_lambda", [0.0, 0.5, 0.999])
+def test_without_luck_the_return_of_best_play_is_the_exact_value(td_lambda: float) -> None:
+    game = Pig(10)
+    solution = solve(game)
+    exact = {state.tobytes(): result for state, result in zip(solution.states, solution.results, strict=True)}
+
+    def evaluate(states: Array) -> tuple[Array, Array]:
+        values = np.array([exact[state.tobytes()] for state in states], np.float32)  # for player 0
+        values = np.where(game.to_play(states) == 1, -values, values)
+        return np.zeros((len(states), game.num_actions), np.float32), values
+
+    options = SearchOptions(root="afterstates")
+    play = SelfPlay(game, StateFunction(game, evaluate), options, SelfPlayOptions(20, random_plies=0), "seed")
+    records = list(play.play(iter(range(20))))
+    positions: Positions = concatenate([decode(game, encode(game, record)) for record in records])
+    best, _ = evaluate(positions.states)[::-1]
+    assert with_returns(game, positions, td_lambda).values == pytest.approx(best, abs=1e-4)
+    assert np.abs(positions.luck).max() > 0.1
+    without = positions._replace(luck=np.zeros_like(positions.luck))
+    assert np.abs(with_returns(game, without, td_lambda).values - best).max() > 0.1
 
 
 def test_a_return_of_lambda_0_is_the_value_of_the_next_position() -> None:

@@ -5,6 +5,7 @@ In dependency order:
     requests         messages from pages
     limits           bounds of a search, and the memory of its trees
     shared_search    one search for many sessions
+    shared_turns     the same without a tree, for models that play by afterstates
     messages         messages to pages
     searcher         runs the search in a thread
     model_host       the models that are served

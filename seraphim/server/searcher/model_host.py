@@ -25,7 +25,7 @@ from seraphim.server.searcher import messages
 from seraphim.server.searcher.limits import SearchLimits
 from seraphim.server.searcher.messages import Message
 from seraphim.server.searcher.searcher import Searcher
-from seraphim.server.searcher.shared_search import SharedSearch
+from seraphim.server.searcher.shared_turns import share
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import SHIPPED, find_model
 
@@ -174,7 +174,7 @@ class ModelHost:
             inference = SavedNetwork(folder.path / snapshot, trust=self._trust).load(game, LEAVES)
             knowledge = ExactResults(module, game, sorted(folder.path.glob("*.proof")))
             info = messages.to_game_info(game, solved=knowledge.available)
-            searcher = Searcher(SharedSearch(game, inference, settings.search, self._limits))
+            searcher = Searcher(share(game, inference, settings.search, self._limits))
             future.set_result(LoadedModel(*key, module, game, inference.description, searcher, info, knowledge))
             with self._lock:
                 if self._loaded.get(key) is not future:  # a champion has taken its place

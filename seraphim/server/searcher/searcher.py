@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from seraphim.errors import ModelError
 from seraphim.search.analysis import PositionAnalysis
-from seraphim.server.searcher.shared_search import Line, Load, OnUpdate, Session, SharedSearch, Task
+from seraphim.server.searcher.shared_search import Line, Load, OnUpdate, Session, Task
+from seraphim.server.searcher.shared_turns import AnySearch
 
 _CLEAN_UP_SECONDS = 5.0  # between two clean-ups while the search is idle
 _LOG = logging.getLogger(__name__)
@@ -21,12 +22,12 @@ _LOG = logging.getLogger(__name__)
 class Searcher:
     """The thread. All methods return at once; updates come from the thread."""
 
-    def __init__(self, search: SharedSearch) -> None:
+    def __init__(self, search: AnySearch) -> None:
         """Start; nothing else may touch the search from now on."""
-        self._search: SharedSearch | None = search  # None once the thread has ended
+        self._search: AnySearch | None = search  # None once the thread has ended
         self._sessions: set[Session] = set()
         self._pending: dict[Task, Session] = {}  # without their last update
-        self._commands: deque[Callable[[SharedSearch], None]] = deque()
+        self._commands: deque[Callable[[AnySearch], None]] = deque()
         self._wake = threading.Condition()
         self._closed = False
         self._failed = False
@@ -97,7 +98,7 @@ class Searcher:
         """End the session's current task, if any: its last update comes soon."""
         self.post(lambda search: search.stop(session))
 
-    def post(self, command: Callable[[SharedSearch], None]) -> None:
+    def post(self, command: Callable[[AnySearch], None]) -> None:
         """Run a command in the searcher's thread soon; ignore it if the searcher has ended."""
         with self._wake:
             if not self._closed:
@@ -129,7 +130,7 @@ class Searcher:
         if self._closed:
             raise ModelError("the model was unloaded: open it again")
 
-    def _run(self, search: SharedSearch) -> None:
+    def _run(self, search: AnySearch) -> None:
         error = ModelError("the model was unloaded during the search: try again")
         try:
             self._serve(search)
@@ -147,7 +148,7 @@ class Searcher:
             except Exception:  # noqa: BLE001  # the other tasks need their update, too
                 _LOG.exception("the end of a search could not be reported")
 
-    def _serve(self, search: SharedSearch) -> None:
+    def _serve(self, search: AnySearch) -> None:
         closed = False
         while not closed:
             with self._wake:

@@ -4,6 +4,7 @@
 
 const NUMBER = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 const ORDINALS = ['First', 'Second', 'Third', 'Fourth', 'Fifth', 'Sixth', 'Seventh', 'Eighth'];
+const MANY_POINTS = 100; // of which a hundredth tells nothing
 const POINTS = new Intl.NumberFormat('en', {maximumFractionDigits: 1});
 
 /**
@@ -51,7 +52,8 @@ export const formatPoints = (count) => POINTS.format(count).replace('-', '−');
  * @param {number | null} points that a value of 1 is for people; null if it is none
  * @returns {string} `+0.42`, or in points
  */
-export const formatWorth = (value, points) => (points === null ? formatValue(value) : formatPoints(points * value));
+export const formatWorth = (value, points) =>
+  points === null || points < MANY_POINTS ? formatValue((points ?? 1) * value) : formatPoints(points * value);
 
 /**
  * @param {number} seconds

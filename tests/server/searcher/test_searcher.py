@@ -15,12 +15,13 @@ from reference import ArbitraryNetwork
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.options import SearchOptions
-from seraphim.search.analysis import Analysis, PositionAnalysis
+from seraphim.search.analysis import Analysis, PositionAnalysis, TurnAnalysis
 from seraphim.search.evaluator import Uniform
 from seraphim.server.searcher import messages
 from seraphim.server.searcher.limits import SearchLimits
 from seraphim.server.searcher.searcher import Searcher
 from seraphim.server.searcher.shared_search import Line, Session, SharedSearch, Task
+from seraphim.server.searcher.shared_turns import share
 from tictactoe.game import TicTacToe
 
 GAME = TicTacToe()
@@ -550,3 +551,48 @@ def test_sessions_are_independent(searcher: Searcher) -> None:
         heard.append((session, Updates()))
         searcher.search(session, line(4), 50, heard[-1][1])
     assert [each.result.readouts for _, each in heard] == [50, 50]
+
+
+# ---------------------------------------------------------------- afterstates
+
+
+def test_a_model_that_plays_by_afterstates_answers_each_position_at_once() -> None:
+    options = SearchOptions(root="afterstates")
+    search, alone = share(GAME, NETWORK, options, LIMITS), TurnAnalysis(GAME, NETWORK, options)
+    one, other, gone = Session(), Session(), Session()
+    heard = {}
+    for session, position in ((one, line(4)), (other, line(4)), (gone, line()), (one, line(4, 0))):
+        heard[session, position.moves] = Updates()
+        search.submit(session, Task(position, 100, heard[session, position.moves], submitted=time.monotonic()))
+    search.stop(one)
+    search.remove(gone)
+    assert search.load.waiting == 3
+    while search.is_busy:
+        search.advance()
+    for (session, moves), updates in heard.items():
+        assert updates.ended.is_set() == (session is not gone)
+        if session is not gone:
+            alone.start(line(*moves).state)
+            assert updates.result == alone.result()
+    assert isinstance(share(GAME, NETWORK, OPTIONS, LIMITS), SharedSearch)
+
+
+def test_an_error_of_the_rules_ends_that_task_alone() -> None:
+    class Broken(TicTacToe):
+        broken = False
+
+        def step(self, states: Array, actions: Array) -> Array:
+            if self.broken:
+                raise ValueError("no such move")
+            return super().step(states, actions)
+
+    search, failed, later = share(Broken(), NETWORK, SearchOptions(root="afterstates"), LIMITS), Updates(), Updates()
+    search.submit(Session(), Task(line(4), 1, failed, submitted=time.monotonic()))
+    Broken.broken = True
+    search.advance()
+    assert isinstance(failed.last, GameError)
+    assert "failed while it was searched: ValueError('no such move')" in str(failed.last)
+    Broken.broken = False
+    search.submit(Session(), Task(line(4), 1, later, submitted=time.monotonic()))
+    search.advance()
+    assert later.result.moves
