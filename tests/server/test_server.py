@@ -85,6 +85,7 @@ def test_opening_a_model_returns_what_a_page_needs(served: Running) -> None:
         "reads_drawings": True,
         "labels_vary": False,
         "solved": True,
+        "by_turns": False,
     }
     assert opened["engine"]
     assert opened["program"] is None

@@ -77,8 +77,8 @@ def _is_over(game: Game, line: Line) -> bool:
     return len(line.moves) >= game.max_plies or bool(game.outcome(line.state[None])[0][0])
 
 
-def to_game_info(game: Game, *, solved: bool) -> Message:
-    """Return what a page needs to know about a game."""
+def to_game_info(game: Game, *, solved: bool, by_turns: bool = False) -> Message:
+    """Return what a page needs to know about a game, and whether its model values turns in place of readouts."""
     features = features_of(game)
     return {
         "name": game.name,
@@ -92,6 +92,7 @@ def to_game_info(game: Game, *, solved: bool) -> Message:
         "reads_drawings": load_features(game).state_from_board is not None,
         "labels_vary": labels_vary(game),  # if they do, each position comes with its own
         "solved": solved,
+        "by_turns": by_turns,
     }
 
 

@@ -124,6 +124,7 @@ export const toGameInfo = (game) => ({
   reads_drawings: Boolean(game.fromDrawing),
   labels_vary: Boolean(game.chances),
   solved: !isForMany(game) && game.numActions ** game.maxPlies <= MOST_LINES, // by exhaustive search, which has to end soon
+  by_turns: false,
 });
 
 export function toPosition(game, {start, moves, state}) {

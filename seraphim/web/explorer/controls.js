@@ -206,6 +206,10 @@ export function showControls({session, scheduler, preferences, models, names, so
   byId('candidates').classList.toggle('alone', isAlone);
   byId('metric').hidden = !hasPlaces(session.style);
   byId('rolls-choice').hidden = !session.game?.chance;
+  byId('explorer').classList.toggle('by-turns', Boolean(session.game?.by_turns));
+  for (const option of select('strength').options) {
+    option.hidden = Boolean(session.game?.by_turns) && !['0', '1', preferences.strength, '6400'].includes(option.value);
+  }
   /** @type {HTMLInputElement} */ (byId('rolls')).checked = !scheduler.rolls;
   for (const player of isMany ? [] : names.keys()) {
     byId(`name-${player}`).textContent = names[player];

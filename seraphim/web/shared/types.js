@@ -29,6 +29,7 @@
  * @property {boolean} reads_drawings whether `load` takes a board diagram
  * @property {boolean} labels_vary whether labels depend on the position
  * @property {boolean} solved whether the engine can solve positions
+ * @property {boolean} by_turns whether the model values turns, each at once, in place of readouts
  *
  * @typedef {object} Opened
  * @property {string} model
