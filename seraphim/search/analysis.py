@@ -236,8 +236,7 @@ class TurnAnalysis:
         Raises:
             ModelError: the model gave a NaN or an infinity.
         """
-        known = self._found is not None
-        return 0 if known else self.result().readouts
+        return 0 if self._found is not None else self.result().readouts
 
     @property
     def policy(self) -> Array:
