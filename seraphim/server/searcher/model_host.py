@@ -172,10 +172,10 @@ class ModelHost:
             settings = folder.settings()
             module, game = load_game_module(settings.game), load_game(settings.game)
             inference = SavedNetwork(folder.path / snapshot, trust=self._trust).load(game, LEAVES)
-            knowledge = ExactResults(module, game, sorted(folder.path.glob("*.proof")))
-            info = messages.to_game_info(game, solved=knowledge.available, by_turns=settings.search.root == "afterstates")
+            exact = ExactResults(module, game, sorted(folder.path.glob("*.proof")))
+            info = messages.to_game_info(game, solved=exact.available, by_turns=settings.search.root == "afterstates")
             searcher = Searcher(share(game, inference, settings.search, self._limits))
-            future.set_result(LoadedModel(*key, module, game, inference.description, searcher, info, knowledge))
+            future.set_result(LoadedModel(*key, module, game, inference.description, searcher, info, exact))
             with self._lock:
                 if self._loaded.get(key) is not future:  # a champion has taken its place
                     searcher.retire()
