@@ -16,6 +16,7 @@ import pytest
 from browser import PHONE, ROOT, Visitor, needs_axe, needs_chromium, serving, violations
 from playwright.sync_api import Browser, Page, expect
 
+import seraphim
 from seraphim.export import site
 from seraphim.export.site import Chosen
 from seraphim.game import load_game
@@ -271,6 +272,24 @@ def test_a_turn_of_backgammon_is_played_by_clicks(visitor: Visitor) -> None:
     dice = moves_of(page)[4]
     pips = page.locator("#board svg.backgammon g.player-1[transform$=' 610)'] circle")
     expect(pips).to_have_count(sum(map(int, dice)) * (2 if dice[0] == dice[1] else 1))
+
+
+def test_whole_turns_are_valued_without_readouts(visitor: Visitor, untrained: Path) -> None:
+    page = visitor.open("#model=backgammon&moves=X31")
+    found = seraphim.load("backgammon", folder=untrained).analyze("X31")
+    expect(page.locator("#candidates tbody .chip")).to_have_text([move.label for move in found.moves])
+    expect(page.locator("#figures")).to_contain_text(f"{found.readouts} readouts")
+    best = page.locator("#candidates tbody tr").first
+    expect(best.locator(".variation")).to_have_attribute("title", " ".join(found.moves[0].variation))
+    for pointless in ("#amount", "#candidates thead .visits", "#candidates thead .wide"):
+        expect(page.locator(pointless)).to_be_hidden()
+    shown = page.locator("#strength option").evaluate_all(
+        "all => all.filter(({hidden}) => !hidden).map(({text}) => text)"
+    )
+    page.select_option("#strength", "6400")
+    page.select_option("#player-0", "computer")
+    expect(page.locator("#moves button").nth(2)).to_be_visible()
+    assert moves_of(page)[1] == found.best
 
 
 def test_a_real_roll_of_two_dice_is_entered(visitor: Visitor) -> None:
