@@ -283,9 +283,8 @@ def test_whole_turns_are_valued_without_readouts(visitor: Visitor, untrained: Pa
     expect(best.locator(".variation")).to_have_attribute("title", " ".join(found.moves[0].variation))
     for pointless in ("#amount", "#candidates thead .visits", "#candidates thead .wide"):
         expect(page.locator(pointless)).to_be_hidden()
-    shown = page.locator("#strength option").evaluate_all(
-        "all => all.filter(({hidden}) => !hidden).map(({text}) => text)"
-    )
+    strengths = page.locator("#strength option:not([hidden])")
+    expect(strengths).to_have_text(["Beginner", "Strongest", "network alone"])
     page.select_option("#strength", "6400")
     page.select_option("#player-0", "computer")
     expect(page.locator("#moves button").nth(2)).to_be_visible()
