@@ -339,7 +339,8 @@ logging.warning("hello")
 """
 
 
-@pytest.mark.parametrize("what", ["play", pytest.param("learn", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["play", "learn"])
 def test_a_host_keeps_its_loggers_random_numbers_environment_and_path(what: str, tmp_path: Path) -> None:
     # Not the variables of coverage or pytest, and as a user has it: conftest.py sets one of TensorFlow's.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS"))}

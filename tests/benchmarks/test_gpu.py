@@ -144,6 +144,7 @@ def test_games_of_one_network_are_the_same() -> None:
     assert gpu.score_gap(CONNECT_FOUR, [Distorted(0.0)] * 2, states[0], OPTIONS) == math.inf
 
 
+@pytest.mark.slow
 def test_self_play_is_watched_after_a_warm_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 25\n")

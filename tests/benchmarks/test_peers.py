@@ -92,6 +92,7 @@ def settings_beside(measured: list[Any], policy: str) -> list[Settings]:
     return [one.settings for group in groups if group[0].policy == policy for one in group[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "root", "readouts"), [("muzero_policy", "puct", 200), ("gumbel_muzero_policy", "gumbel", 32)]
 )
@@ -106,6 +107,7 @@ def test_mctx_is_measured_beside_the_same_search(comparison: Comparison, policy:
         assert settings.network == theirs.network
 
 
+@pytest.mark.slow
 def test_nothing_but_search_and_network_differs_from_the_defaults(comparison: Comparison) -> None:
     all_settings = [one.settings for one in comparison.measured if isinstance(one, Ours)]
     assert len(all_settings) == 6
@@ -116,6 +118,7 @@ def test_nothing_but_search_and_network_differs_from_the_defaults(comparison: Co
         assert settings.self_play.random_plies == 0
 
 
+@pytest.mark.slow
 def test_openspiel_is_measured_beside_the_same_search_with_and_without_playouts(comparison: Comparison) -> None:
     bot, *ours = comparison.measured[:3]
     assert isinstance(bot, Bots)
@@ -129,6 +132,7 @@ def test_openspiel_is_measured_beside_the_same_search_with_and_without_playouts(
     assert comparison.figures[f"{title} without playouts / OpenSpiel C++ with playouts"] == 1
 
 
+@pytest.mark.slow
 def test_rows_name_search_and_precision(comparison: Comparison) -> None:
     names = [name for name in comparison.figures if "mctx" in name and " / " in name]
     assert len(names) == 4

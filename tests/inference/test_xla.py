@@ -15,6 +15,7 @@ from seraphim.network import architectures
 from seraphim.network.saved_model import ARCHIVE, save_snapshot
 from seraphim.options import NetworkOptions
 
+pytestmark = pytest.mark.slow
 OBSERVATIONS = GAME.observe(random_states(GAME, 100, seed=1))
 RESNET = NetworkOptions("resnet", blocks=2, filters=16, value_width=8, normalization="batch")
 

@@ -390,7 +390,7 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["first"], "model 'first' does not exist in "),
+        (["no-model-of-anyone"], "model 'no-model-of-anyone' does not exist in "),
         (["other"], "model 'other' plays connectfour, not tictactoe: use seraphim train other"),
         (["../x", "--init"], "'../x' is not a valid model name"),
         ([], "which model? Try: seraphim train NAME"),
