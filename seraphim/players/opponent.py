@@ -71,6 +71,12 @@ class Opponent:
         # The tree has room for this many readouts at first, and grows when needed.
         return make_analysis(self._game, self.inference, replace(search, readouts=min(search.readouts, NODES_RESERVED)))
 
+    @property
+    def effort(self) -> str:
+        """What is spent on a move, such as 100 readouts."""
+        search = self.search
+        return f"{search.turns}-turn search" if search.root == "afterstates" else f"{search.readouts:,} readouts"
+
     def warm_up(self) -> None:
         """Compile and load everything, so that the first move is not delayed."""
         self._analysis.start(first_choice(self._game))

@@ -255,6 +255,7 @@ class TurnAnalysis:
         actions, total = [turn[0] for turn in turns.moves], int(turns.ends.sum())
         logits = self._inference.infer(inputs_of(game, self._inference, state[None]))[0][0, actions]
         priors = np.exp(logits - logits.max())
+        columns = turns.moves, turns.ends.tolist(), (priors / priors.sum()).tolist(), turns.values.tolist()
         moves = [
             Move(
                 label=label_in(game, state, action),
@@ -269,14 +270,7 @@ class TurnAnalysis:
                 searched_prior=prior,
                 u=0.0,
             )
-            for action, turn, visits, prior, value in zip(
-                actions,
-                turns.moves,
-                turns.ends.tolist(),
-                (priors / priors.sum()).tolist(),
-                turns.values.tolist(),
-                strict=True,
-            )
+            for action, turn, visits, prior, value in zip(actions, *columns, strict=True)
         ]
         moves.sort(key=lambda each: (each.action != turns.best, -each.value))
         return PositionAnalysis(

@@ -210,9 +210,10 @@ class Interactive:
         label = session.tree.label(action)
         session.play(action)
         chosen = next(each for each in found.moves if each.action == action)
+        by_turns = session.opponent.search.root == "afterstates"
+        visits = "" if by_turns else f"{chosen.share:.0%} of the visits ({found.readouts:,}), "
         terminal.say(
-            f"{mark} plays {label}: {chosen.share:.0%} of the visits ({found.readouts:,}), "
-            f"expects {value_text(chosen.value, found.points)}, {found.seconds:.2f} s"
+            f"{mark} plays {label}: {visits}expects {value_text(chosen.value, found.points)}, {found.seconds:.2f} s"
         )
 
     def _play_engine(self, engine: HistoryPlayer) -> None:

@@ -103,7 +103,7 @@ class Terminal:
         session, console = self._session, self.console
         compact = session.options.debug or not screen.rows_fit(console, session.tree, ROWS_BELOW_BOARD)
         raw = session.opponent.play.computer == "raw"
-        how = "raw network" if raw else f"{session.opponent.search.readouts:,} readouts"
+        how = "raw network" if raw else session.opponent.effort
         computer = self.title if session.engine else f"{self.title}, {how}"
         names = tuple("you" if player in session.humans else computer for player in range(len(self.marks)))
         return screen.draw_game(session.tree, screen.Sides(names, self.marks), session.values, compact, console.width)

@@ -954,3 +954,12 @@ def test_invalid_arguments_exit_with_an_error(root: Path, arguments: tuple[str, 
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_model_that_plays_by_afterstates_speaks_of_turns() -> None:
+    session = make_session(human="second", search=SearchOptions(root="afterstates", turns=2))
+    said = converse(session, ["q"])
+    assert "2-turn search" in said
+    assert "plays" in said
+    assert "expects" in said
+    assert "visits" not in said
