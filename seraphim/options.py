@@ -58,7 +58,7 @@ Part = Literal[
     "gate",  # the match after a training, unless the gate is off
     "checks",  # of a new champion against solved positions, where the game has any
     "evaluation",
-    "analysis",  # of a person's game; its root is always searched by PUCT
+    "analysis",  # of a person's game; a Gumbel root is replaced by PUCT
     "analysis_noise",
     "analysis_draws",  # moves drawn by ply, as in self-play
 ]
@@ -97,7 +97,7 @@ _SELF_PLAY_AND_TRAINING = ReadBy("self-play, which removes older games, or train
 _CYCLE = ReadBy("self-play and training in turns, as in seraphim learn", "cycle")
 _SEARCH = ReadBy("a search", "self_play", "gate", "checks", "evaluation", "analysis")
 _GUMBEL = ReadBy("a search", "self_play", "gate", "checks", "evaluation")
-_ROOT = ReadBy("a search other than seraphim play's, which is always by PUCT", *_GUMBEL.parts)
+_ROOT = ReadBy("a search other than seraphim play's, where `set root` changes it", *_GUMBEL.parts)
 _READOUTS = ReadBy("a search other than seraphim evaluate's, which has --searches", *_SEARCH.parts - {"evaluation"})
 _NOISE = ReadBy("self-play, or noise in seraphim play,", "self_play", "analysis_noise")
 _DRAWS = ReadBy("self-play, or --temperature=auto in seraphim play,", "self_play", "analysis_draws")

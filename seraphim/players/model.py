@@ -241,15 +241,15 @@ class Model:
         used = inferences or [self.inference]
         if readouts == 0:
             return raw_player(self.game, used[0])
-        if readouts is not None and self.settings.search.root == "afterstates":
-            raise SettingsError(
-                f"readouts change nothing here: {self!r} plays by afterstates; leave them out, or load it with "
-                "root=puct or gumbel"
-            )
         return search_player(self.game, used, self._search(readouts), self.tree_policy)
 
     def _search(self, readouts: int | None) -> SearchOptions:
         options = self.settings.search
+        if readouts is not None and options.root == "afterstates":
+            raise SettingsError(
+                f"readouts change nothing here: {self!r} plays by afterstates; leave them out, or load it with "
+                "root=puct or gumbel"
+            )
         return options if readouts is None else replace(options, readouts=readouts)
 
     def _unfinished(self, position: str | Array) -> Array:

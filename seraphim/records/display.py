@@ -115,7 +115,7 @@ def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableT
     facts.add_row("to move", f"player {game.to_play(positions.states)[0]}")
     facts.add_row("search", _shown(game, float(of_mover(positions.root_values)[0])))
     if positions.luck[0]:
-        facts.add_row("luck", f"{_shown(game, float(positions.luck[0]))} after the move")
+        facts.add_row("luck", f"{_shown(game, float(positions.luck[0]))}, by what chance did next")
     facts.add_row("result", result if positions.value_weights[0] else "none: cut off")
     facts.add_row("played", Text(played))
     legal = np.flatnonzero(positions.legal[0])

@@ -23,8 +23,8 @@ from seraphim.search.traversal import TreePolicy
 MOST_MOVES = 4
 """Moves of one turn that are looked ahead: after them a position is valued even if the same player is to move."""
 
-MOST_COMPARED, LARGEST_LOSS = 8, 0.06
-"""Of the ends of a turn, those that are looked into where two turns are searched: the best, down to a loss."""
+MOST_COMPARED = 8
+"""Of the ends of a turn, the most that are looked into where two turns are searched: the best."""
 
 NO_MOVE = -1
 _ANSWERED = 64  # positions that are looked into at a time
@@ -144,7 +144,8 @@ class AfterstateSearch:
             values[close] = sign * self._answered(ends.states[firsts][close])
         close, values = close[places], values[places]
         _, actions = np.unique(ends.moves[:, 0], return_inverse=True)
-        # Of an action, the ends that were looked into count, if there are any.
+        # What was not looked into looked worse, and counts only where nothing else begins with its action.
+        values[~close] = np.minimum(values[~close], values[close].min(initial=np.inf))
         passed_over = ~close & (np.bincount(actions, close) > 0)[actions]
         best = _best(actions, np.where(passed_over, -np.inf, values))
         return Turns(
@@ -318,16 +319,16 @@ def _best(rows: Array, values: Array) -> Array:
 
 
 def compared(rows: Array, values: Array) -> Array:
-    """Return which values [E] are close to the highest of their row, bool [E], none where that is alone.
+    """Return which values [E] are among the MOST_COMPARED highest of their row, bool [E], none where that is alone.
 
     The rows int64 [E] are 0, 1, … in any order, each at least once.
     """
     order = np.lexsort((-values, rows))
     begins = np.flatnonzero(np.diff(rows[order], prepend=-1))
     ranks = np.arange(len(order)) - begins[rows[order]]
-    close = np.empty(len(order), np.bool_)
-    close[order] = (ranks < MOST_COMPARED) & (values[order] >= values[order][begins][rows[order]] - LARGEST_LOSS)
-    found: Array = close & (np.bincount(rows[close], minlength=len(begins)) > 1)[rows]
+    best = np.empty(len(order), np.bool_)
+    best[order] = ranks < MOST_COMPARED
+    found: Array = best & (np.bincount(rows) > 1)[rows]
     return found
 
 

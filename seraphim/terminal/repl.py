@@ -64,7 +64,7 @@ class Interactive:
         terminal.say(f"{terminal.title}: {opponent.inference.description}", "dim")
         if self._session.root_replaced:
             root = self._session.root_replaced
-            terminal.say(f"The search is by PUCT here: with root={root}, the model's own, none can be resumed.", "dim")
+            terminal.say(f"The search is by PUCT here: with root={root}, none can be resumed.", "dim")
         terminal.say("Type a move or a command; help lists the commands, q leaves.", "dim")
         try:
             while not self._leaving:

@@ -18,7 +18,6 @@ from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.players.choose import search_player, search_positions
 from seraphim.players.opponent import Opponent, PlayOptions
 from seraphim.search.afterstates import (
-    LARGEST_LOSS,
     MOST_COMPARED,
     MOST_MOVES,
     AfterstateSearch,
@@ -138,7 +137,6 @@ def test_the_best_of_all_ends_of_the_turn_is_played(game: Game) -> None:
 @pytest.mark.parametrize("game", GAMES, ids=by_name)
 def test_of_two_turns_the_best_after_the_answers_is_played(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seraphim.search.afterstates.MOST_COMPARED", 10_000)
-    monkeypatch.setattr("seraphim.search.afterstates.LARGEST_LOSS", 2.0)
     network = ArbitraryNetwork(game)
     states = random_states(game, 3 if game.name == "backgammon" else 20)
     states = states[game.legal(states).sum(axis=1) > 1]
@@ -159,14 +157,35 @@ def test_of_two_turns_one_of_several_wins_is_played() -> None:
     assert found.values[0] == 1
 
 
+def test_a_move_that_loses_at_once_is_not_played_where_answers_are_looked_into() -> None:
+    game = load_game("tictactoe")
+    model = seraphim.Model("tictactoe", ArbitraryNetwork(game), root="afterstates", turns=2)
+
+    def wins(state: Array) -> bool:
+        """Whether the player to move can win at once."""
+        actions = np.flatnonzero(game.legal(state[None])[0])
+        return bool(np.abs(game.outcome(game.step(np.repeat(state[None], len(actions), axis=0), actions))[1]).any())
+
+    states, avoided = random_states(game, 500), 0
+    for state, chosen in zip(states, model.player()(states), strict=True):
+        actions = np.flatnonzero(game.legal(state[None])[0])
+        after = game.step(np.repeat(state[None], len(actions), axis=0), actions)
+        loses = {
+            action: not over and wins(each)
+            for action, each, over in zip(actions.tolist(), after, game.outcome(after)[0], strict=True)
+        }
+        assert not loses[int(chosen)] or all(loses.values())
+        avoided += any(loses.values()) and not all(loses.values())
+    assert avoided > 50
+
+
 def test_answers_to_the_best_ends_alone_are_looked_into() -> None:
     random = np.random.default_rng(0)
     rows, values = random.permutation(np.repeat(np.arange(40), np.arange(1, 41))), random.normal(size=820) / 20
     found = compared(rows, values)
     for row in range(40):
         ranked = sorted(values[rows == row], reverse=True)[:MOST_COMPARED]
-        expected = [value for value in ranked if value >= ranked[0] - LARGEST_LOSS]
-        assert sorted(values[found & (rows == row)], reverse=True) == (expected if len(expected) > 1 else [])
+        assert sorted(values[found & (rows == row)], reverse=True) == (ranked if len(ranked) > 1 else [])
 
 
 def test_positions_of_the_step_before_are_not_valued_again() -> None:
@@ -263,7 +282,7 @@ def test_an_analysis_values_each_move_by_the_best_turn_that_begins_with_it(game:
         assert analysis.more(100) == 0
         found, mover = analysis.result(), int(game.to_play(state[None])[0])
         assert found.best_action == best == found.moves[0].action == analysis.policy.argmax()
-        assert found.value == pytest.approx(value, abs=1e-5)
+        assert found.value == pytest.approx(value, abs=1e-5) == max(move.value for move in found.moves)
         assert sum(move.prior for move in found.moves) == pytest.approx(1)
         values = recursion.best(state, mover)
         assert {move.action for move in found.moves} == values.keys()
@@ -321,6 +340,9 @@ def test_readouts_are_refused_where_they_change_nothing() -> None:
     assert seraphim.match(model, "random", games=20).score > 0.5
     with pytest.raises(SettingsError, match="readouts change nothing here: .* plays by afterstates"):
         seraphim.match(model, "random", games=20, readouts=5)
+    for ask in (model.analyze, model.play):
+        with pytest.raises(SettingsError, match="readouts change nothing here: .* plays by afterstates"):
+            ask("", readouts=5)
     with pytest.raises(SettingsError, match="a tree policy replaces PUCT, but afterstates are searched without a tree"):
         make_search(GAMES[1], ArbitraryNetwork(GAMES[1]), OPTIONS, 1, select_first)
 

@@ -32,6 +32,7 @@ import {actionOfKey, listenForShortcuts} from './shortcuts.js';
  */
 
 /** @type {Metric[]} */
+const OF_TURNS = ['0', '1', '6400']; // strengths of a model that values turns, not readouts
 const METRICS = ['off', 'prior', 'visits', 'q'];
 
 /** @param {Handles} handles */
@@ -206,10 +207,10 @@ export function showControls({session, scheduler, preferences, models, names, so
   byId('candidates').classList.toggle('alone', isAlone);
   byId('metric').hidden = !hasPlaces(session.style);
   byId('rolls-choice').hidden = !session.game?.chance;
-  byId('explorer').classList.toggle('by-turns', Boolean(session.game?.by_turns));
-  for (const option of select('strength').options) {
-    option.hidden = Boolean(session.game?.by_turns) && !['0', '1', preferences.strength, '6400'].includes(option.value);
-  }
+  const byTurns = Boolean(session.game?.by_turns);
+  byId('explorer').classList.toggle('by-turns', byTurns);
+  for (const option of select('strength').options) option.hidden = byTurns && !OF_TURNS.includes(option.value);
+  if (byTurns && preferences.metric === 'visits') preferences.metric = 'off';
   /** @type {HTMLInputElement} */ (byId('rolls')).checked = !scheduler.rolls;
   for (const player of isMany ? [] : names.keys()) {
     byId(`name-${player}`).textContent = names[player];
@@ -219,7 +220,8 @@ export function showControls({session, scheduler, preferences, models, names, so
     select(`player-${player}`).value = scheduler.players[player];
     select(`player-${player}`).setAttribute('aria-label', `${names[player]} is played by`);
   }
-  select('strength').value = preferences.strength;
+  const {strength} = preferences;
+  select('strength').value = byTurns && !OF_TURNS.includes(strength) ? OF_TURNS[2] : strength;
   select('amount').value = preferences.amount;
   for (const input of radios()) input.checked = input.value === preferences.metric;
   const solution = /** @type {HTMLInputElement} */ (byId('solution'));
