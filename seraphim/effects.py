@@ -73,7 +73,7 @@ def _needs(option: str, given: Collection[str], settings: Settings, parts: Colle
         read = list(_searches(settings, reading))
     else:
         read = [getattr(settings, section)] if reading else []
-    words = " with ".join(filter(None, ("" if read and str(needs) else read_by.words, str(needs))))
+    words = " with ".join(filter(None, (read_by.words, str(needs))))
     return "" if any(needs.hold(each) for each in read) else words
 
 

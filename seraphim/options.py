@@ -98,7 +98,7 @@ _CYCLE = ReadBy("self-play and training in turns, as in seraphim learn", "cycle"
 _SEARCH = ReadBy("a search", "self_play", "gate", "checks", "evaluation", "analysis")
 _GUMBEL = ReadBy("a search", "self_play", "gate", "checks", "evaluation")
 _ROOT = ReadBy("a search other than seraphim play's, where `set root` changes it", *_GUMBEL.parts)
-_READOUTS = ReadBy("a search other than seraphim evaluate's, which has --searches", *_SEARCH.parts - {"evaluation"})
+_READOUTS = ReadBy("a search (seraphim evaluate: --searches)", *_SEARCH.parts - {"evaluation"})
 _NOISE = ReadBy("self-play, or noise in seraphim play,", "self_play", "analysis_noise")
 _DRAWS = ReadBy("self-play, or --temperature=auto in seraphim play,", "self_play", "analysis_draws")
 _POSITIVE = Range(0, above=True)
