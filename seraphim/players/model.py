@@ -134,7 +134,7 @@ class Model:
 
         Raises:
             GameError: it is no position, or the game is over in it, or chance moves there.
-            SettingsError: the readouts are out of range.
+            SettingsError: the readouts are out of range, or change nothing, as the model plays by afterstates.
         """
         return self._analyze(self._unfinished(position), self._search(readouts))
 

@@ -82,16 +82,8 @@ class Shapes(NamedTuple):
 
 def shapes_of(game: Game) -> Shapes:
     """Return what the examples of a game depend on."""
-    observation_bytes = math.prod(game.observation_shape)
-    return Shapes(
-        game=game.name,
-        max_plies=game.max_plies,
-        num_actions=game.num_actions,
-        observation_bytes=observation_bytes,
-        state_words=game.state_words,
-        columns=num_columns(game),
-        chance=has_chance(game),
-    )
+    sizes = game.max_plies, game.num_actions, math.prod(game.observation_shape), game.state_words
+    return Shapes(game.name, *sizes, num_columns(game), has_chance(game))
 
 
 def is_sparse(num_actions: int) -> bool:

@@ -124,9 +124,9 @@ class AfterstateSearch:
         signs = self._for_movers(states)[ends.rows]
         values = signs * self._values_of(trees[ends.rows], ends.states)
         if self.options.turns > 1:
-            close = compared(ends.rows, values)
-            values[close] = signs[close] * self._answered(ends.states[close])
-            values[~close & (np.bincount(ends.rows, close) > 0)[ends.rows]] = -np.inf
+            looked_into = compared(ends.rows, values)
+            values[looked_into] = signs[looked_into] * self._answered(ends.states[looked_into])
+            values[~looked_into & (np.bincount(ends.rows, looked_into) > 0)[ends.rows]] = -np.inf
         best = _best(ends.rows, values)
         self._rest[trees], self._values[trees] = ends.moves[best], values[best]
         self._ends[trees], self._end_values[trees] = ends.states[best], (signs * values)[best]
@@ -138,21 +138,21 @@ class AfterstateSearch:
         ends, (sign,) = self._turns(state[None], by_action=True), self._for_movers(state[None])
         firsts, places = distinct(ends.states)
         values = sign * self._expected(ends.states[firsts])
-        close = np.zeros(len(firsts), np.bool_)
+        looked_into = np.zeros(len(firsts), np.bool_)
         if self.options.turns > 1:
-            close = compared(np.zeros(len(firsts), np.int64), values)
-            values[close] = sign * self._answered(ends.states[firsts][close])
-        close, values = close[places], values[places]
+            looked_into = compared(np.zeros(len(firsts), np.int64), values)
+            values[looked_into] = sign * self._answered(ends.states[firsts][looked_into])
+        looked_into, values = looked_into[places], values[places]
         _, actions = np.unique(ends.moves[:, 0], return_inverse=True)
         # What was not looked into looked worse, and counts only where nothing else begins with its action.
-        values[~close] = np.minimum(values[~close], values[close].min(initial=np.inf))
-        passed_over = ~close & (np.bincount(actions, close) > 0)[actions]
+        values[~looked_into] = np.minimum(values[~looked_into], values[looked_into].min(initial=np.inf))
+        passed_over = ~looked_into & (np.bincount(actions, looked_into) > 0)[actions]
         best = _best(actions, np.where(passed_over, -np.inf, values))
         return Turns(
             moves=[[int(move) for move in turn if move != NO_MOVE] for turn in ends.moves[best]],
             values=values[best],
             ends=np.bincount(actions),
-            best=int(ends.moves[np.where(close | ~close.any(), values, -np.inf).argmax(), 0]),
+            best=int(ends.moves[np.where(looked_into | ~looked_into.any(), values, -np.inf).argmax(), 0]),
         )
 
     def _for_movers(self, states: Array) -> Array:

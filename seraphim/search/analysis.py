@@ -214,7 +214,10 @@ class Analysis:
 
 
 class TurnAnalysis:
-    """What a model that plays by afterstates thinks of a position: used as an `Analysis` is, but known at once."""
+    """The analysis of a model that plays by afterstates: used as an `Analysis` is, but complete at once.
+
+    In place of readouts and visits it counts the positions that turns can end in.
+    """
 
     def __init__(self, game: Game, inference: Inference, options: SearchOptions) -> None:
         """Start with the initial position; arguments and errors as `AfterstateSearch`."""

@@ -34,13 +34,15 @@ class SharedTurns:
 
     def submit(self, session: Session, task: Task) -> None:
         """Value the turns from an unfinished position."""
-        self._waiting.append((session, task))
+        if not session.removed:
+            self._waiting.append((session, task))
 
     def stop(self, session: Session) -> None:
         """Do nothing: the last update comes soon."""
 
     def remove(self, session: Session) -> None:
         """End the session's tasks without further updates."""
+        session.removed = True
         self._waiting = deque(each for each in self._waiting if each[0] is not session)
 
     def clear_cache(self) -> None:

@@ -31,8 +31,8 @@ import {actionOfKey, listenForShortcuts} from './shortcuts.js';
  * @property {(on: boolean) => void} setSolution
  */
 
-/** @type {Metric[]} */
 const OF_TURNS = ['0', '1', '6400']; // strengths of a model that values turns, not readouts
+/** @type {Metric[]} */
 const METRICS = ['off', 'prior', 'visits', 'q'];
 
 /** @param {Handles} handles */

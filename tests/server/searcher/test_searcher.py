@@ -566,6 +566,7 @@ def test_a_model_that_plays_by_afterstates_answers_each_position_at_once() -> No
         search.submit(session, Task(position, 100, heard[session, position.moves], submitted=time.monotonic()))
     search.stop(one)
     search.remove(gone)
+    search.submit(gone, Task(line(), 100, heard[gone, ()], submitted=time.monotonic()))
     assert search.load.waiting == 3
     while search.is_busy:
         search.advance()
