@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
@@ -101,6 +102,14 @@ class Visitor:
         parts = urlsplit(url)
         if parts.scheme not in ("data", "blob") and parts.netloc != urlsplit(self.url).netloc:
             self.trouble.append(f"a request to {url}")
+
+
+def box(locator: Locator) -> dict[str, float]:
+    """The place of an element; one that the page is drawing anew at the moment has none, and is asked again."""
+    deadline = time.monotonic() + 15
+    while (found := locator.bounding_box()) is None:
+        assert time.monotonic() < deadline, f"no place for {locator}"
+    return dict(found)
 
 
 def violations(page: Page) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import PHONE, ROOT, Visitor, needs_axe, needs_chromium, serving, violations
+from browser import PHONE, ROOT, Visitor, box, needs_axe, needs_chromium, serving, violations
 from playwright.sync_api import Browser, Page, expect
 
 import seraphim
@@ -197,11 +197,10 @@ def test_tiles_slide_by_arrow_keys_to_the_end(visitor: Visitor) -> None:
 def test_a_swipe_slides_the_tiles(visitor: Visitor) -> None:
     page = visitor.open(f"#model=twenty48-2x3&moves={TILES}")
     expect(page.locator("#status")).to_have_text("Your move")
-    box = page.locator("#board").bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 2)
+    board = box(page.locator("#board"))
+    page.mouse.move(board["x"] + board["width"] / 4, board["y"] + board["height"] / 2)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 3 / 4, box["y"] + box["height"] / 2)
+    page.mouse.move(board["x"] + board["width"] * 3 / 4, board["y"] + board["height"] / 2)
     page.mouse.up()
     expect(page.locator("#moves button").nth(5)).to_be_visible()
     assert moves_of(page)[4] == "right"

@@ -13,7 +13,7 @@ from typing import Any
 import games
 import numpy as np
 import pytest
-from browser import PHONE, ROOT, Visitor, needs_axe, needs_chromium, serving, violations
+from browser import PHONE, ROOT, Visitor, box, needs_axe, needs_chromium, serving, violations
 from PIL import Image
 from playwright.sync_api import Browser, Page, Response, Route, WebSocket, WebSocketRoute, expect
 
@@ -259,7 +259,7 @@ def test_a_page_that_loads_looks_as_if_it_loads(visitor: Visitor) -> None:
     expect(page.locator("#expectation")).to_have_class("expectation unknown")
     assert page.locator("#explorer").evaluate("(element) => element.inert")
     assert [page.locator(f"#name-{player}").inner_text() for player in (0, 1)] == ["", ""]
-    assert page.locator("#board").bounding_box()["height"] > 300  # room for the board, which pushes nothing down
+    assert box(page.locator("#board"))["height"] > 300  # room for the board, which pushes nothing down
 
 
 def test_a_beginner_plays_otherwise_each_time(visitor: Visitor) -> None:
@@ -296,13 +296,13 @@ def test_analysis_is_a_switch(visitor: Visitor) -> None:
 def test_few_moves_are_listed_and_the_others_on_demand(visitor: Visitor, device: dict[str, Any]) -> None:
     page = visitor.open("#model=hexagons&moves=d4", **device)
     review = page.locator("#course-title")
-    before = review.bounding_box()["y"]
+    before = box(review)["y"]
     analyzed(page)
     rows = page.locator("#candidates tbody tr")
     expect(rows).to_have_count(10)
     page.get_by_role("button", name="38 more").click()
     expect(rows).to_have_count(48)
-    assert review.bounding_box()["y"] - before < device["viewport"]["height"]
+    assert box(review)["y"] - before < device["viewport"]["height"]
     page.get_by_role("button", name="Fewer").click()
     expect(rows).to_have_count(10)
 
@@ -587,13 +587,12 @@ def test_hexagons_are_played_where_they_are_drawn(visitor: Visitor) -> None:
     expect(page.locator(".drawing.hexagons path.square")).to_have_count(49)
     for cell, player in (("a1", 0), ("g1", 1), ("c6", 0), ("g7", 1)):
         button = page.get_by_role("button", name=f"{cell}: empty")
-        box = button.bounding_box()
+        place = box(button)
         button.click()
         expect(page.get_by_role("button", name=f"{cell}: {('Blue', 'Orange')[player]}")).to_be_visible()
-        disc = page.locator(f".piece.player-{player} .disc").last.bounding_box()
-        assert box and disc
-        assert abs(box["x"] + box["width"] / 2 - disc["x"] - disc["width"] / 2) < 1.5
-        assert abs(box["y"] + box["height"] / 2 - disc["y"] - disc["height"] / 2) < 1.5
+        disc = box(page.locator(f".piece.player-{player} .disc").last)
+        assert abs(place["x"] + place["width"] / 2 - disc["x"] - disc["width"] / 2) < 1.5
+        assert abs(place["y"] + place["height"] / 2 - disc["y"] - disc["height"] / 2) < 1.5
 
 
 def test_pieces_are_swapped_by_a_button(visitor: Visitor) -> None:
@@ -659,13 +658,8 @@ def test_chess_is_played_by_clicks_on_its_squares(visitor: Visitor) -> None:
     squares(page, "e2", "e4", "d7", "d5", "e4", "d5")
     expect(page.locator("#moves button")).to_have_text(["Move 1: e4", "Move 2: d5", re.compile("^Move 3: exd5")])
     expect(page.locator(".piece")).to_have_count(31)
-    assert (
-        page.get_by_role("button", name="d5: ♙").bounding_box()
-        == page.locator(".targets button").nth(27).bounding_box()
-    )
-    mark, cell = page.locator(".last-cell").bounding_box(), page.locator(".targets button").nth(27).bounding_box()
-    assert mark
-    assert cell
+    mark, cell = box(page.locator(".last-cell")), box(page.locator(".targets button").nth(27))
+    assert box(page.get_by_role("button", name="d5: ♙")) == cell
     assert abs(mark["x"] + mark["width"] / 2 - cell["x"] - cell["width"] / 2) < 2
     page.click("#flip")
     expect(page.locator("#status")).to_have_text("White to move")
@@ -1098,9 +1092,8 @@ def test_a_move_made_before_the_position_arrives_is_played(visitor: Visitor) -> 
 def test_the_graph_leads_to_each_position(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=44353321")
     expect(page.locator(".piece")).to_have_count(8)
-    box = page.locator("#graph").bounding_box()
-    assert box
-    page.mouse.click(box["x"] + 52 + (box["width"] - 62) * 3 / 8, box["y"] + 40)
+    graph = box(page.locator("#graph"))
+    page.mouse.click(graph["x"] + 52 + (graph["width"] - 62) * 3 / 8, graph["y"] + 40)
     expect(page.locator(".piece")).to_have_count(3)
     page.locator("#graph").press("ArrowRight")
     expect(page.locator(".piece")).to_have_count(4)
@@ -1291,9 +1284,8 @@ def test_strength_is_one_curve_with_its_interval(visitor: Visitor) -> None:
     plot = page.locator(".plot", has_text="Strength")
     expect(plot.locator(".keys")).to_have_text("Eloshaded: 95% interval")
     expect(plot.locator("g.series")).to_have_count(1)
-    drawn = plot.locator(".band").bounding_box()
-    line = plot.locator("g.series path").last.bounding_box()
-    assert drawn and line
+    drawn = box(plot.locator(".band"))
+    line = box(plot.locator("g.series path").last)
     assert drawn["y"] < line["y"]
     assert drawn["y"] + drawn["height"] > line["y"] + line["height"]
     plot.locator(".canvas").focus()
@@ -1305,8 +1297,7 @@ def test_zero_is_labeled_on_a_logarithmic_axis(visitor: Visitor) -> None:
     plot = visitor.open("history#model=connectfour").locator(".plot", has_text="Error rate with search")
     expect(plot.locator(".scale")).to_have_attribute("aria-pressed", "true")
     expect(plot.locator(".y-name")).to_have_text(["0%", "2%", "5%", "10%"])
-    zero, two = (plot.locator(".grid").nth(place).bounding_box() for place in range(2))
-    assert zero and two
+    zero, two = (box(plot.locator(".grid").nth(place)) for place in range(2))
     assert zero["y"] > two["y"] + 20
 
 
