@@ -25,7 +25,7 @@ from seraphim.game import Array, load_game
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import load_inference
 from seraphim.options import SearchOptions
-from seraphim.players.choose import raw_player, search_player
+from seraphim.players.choose import Choose, SearchPlayer, raw_player
 from seraphim.storage.models import ModelFolder
 from seraphim.training.curve import CURVE, read_curve
 
@@ -100,9 +100,9 @@ def check(game: str, folder: Path) -> dict[str, list[int]]:
     """Return whether the champion in a folder errs in each solved position, by the network and by a search."""
     rules, champion = load_game(game), ModelFolder(folder, MODEL).champion()
     inference = load_inference(champion.path, rules, "auto")
-    players = {
+    players: dict[str, Choose] = {
         "network": raw_player(rules, inference),
-        "search": search_player(rules, [inference], SearchOptions(readouts=READOUTS, solver=False)),
+        "search": SearchPlayer(rules, [inference], SearchOptions(readouts=READOUTS, solver=False)),
     }
     found: dict[str, list[int]] = {name: [] for name in players}
     for positions in load_position_sets(game):

@@ -34,7 +34,7 @@ from seraphim.game.notation import banked_of
 from seraphim.game.saved_games import read_state
 from seraphim.inference import load_inference
 from seraphim.options import SearchOptions
-from seraphim.players.choose import minimax_player, random_player, raw_player, search_player
+from seraphim.players.choose import SearchPlayer, minimax_player, random_player, raw_player
 from seraphim.records.examples import Positions, pick
 from seraphim.records.sparse import SparseRows
 from seraphim.search.evaluator import Uniform
@@ -355,7 +355,7 @@ def test_a_regret_stands_beside_that_of_random_and_of_greedy_play(game: str, oth
 def test_an_evaluation_follows_the_model_it_is_given() -> None:
     sets = position_lists.load_sets("tictactoe", "validation", 200)
     options = SearchOptions(readouts=5, cpuct=3.0, solver=False)
-    players = {"network": raw_player(GAME, Uniform(GAME)), "5 readouts": search_player(GAME, [Uniform(GAME)], options)}
+    players = {"network": raw_player(GAME, Uniform(GAME)), "5 readouts": SearchPlayer(GAME, [Uniform(GAME)], options)}
     found = seraphim.evaluate(
         seraphim.Model(GAME, settings=Settings("tictactoe", search=options)), [0, 5], max_positions=200
     )

@@ -3,7 +3,8 @@
 Players are deterministic, so in a match a game is decided by its opening: openings are distinct, and each is played
 twice, with the sides swapped. An opening may favor a side, so its two games depend on each other: the opening is the
 unit of all statistics. Where chance moves, the n-th roll of a game depends on its opening and n alone, so that both
-games of an opening see the same rolls. Knows players; knows nothing of files or models.
+games of an opening see the same rolls. What these brought is valued by a player's search, and can be left out of the
+result. Knows players; knows nothing of files or models.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from seraphim.evaluation.intervals import Mean, score_interval
 from seraphim.game import CHANCE, Array, Game
 from seraphim.game.features import features_of, has_chance, is_for_one, num_columns
 from seraphim.game.notation import followers
-from seraphim.players.choose import Choose, HistoryPlayer
+from seraphim.players.choose import Choose, HistoryPlayer, SearchPlayer
 from seraphim.search.rng import draw_actions, fork, stream_key
 
 MAX_OPENING_PLIES = 6
@@ -128,6 +129,10 @@ OnPly = Callable[[int, int], None]
 """Called before each ply with the number of unfinished games and the length of the longest one; last with 0 games."""
 
 
+Luck = Callable[[Array, Array], Array]
+"""Returns what chance brought player 0 from some positions to others, int64 [N, W]: float [N], 0 in the mean."""
+
+
 class Games(NamedTuple):
     """Games that were played to their end."""
 
@@ -136,19 +141,27 @@ class Games(NamedTuple):
     moves: tuple[tuple[int, ...], ...]  # G: the actions and outcomes from the initial position
     cut_off: int  # games that were stopped after `max_plies`
     states: Array  # int64 [G, W]: the last of each game
+    luck: Array  # float64 [G]: what chance brought player 0; 0 if it was not asked for
 
 
 def play_games(
-    game: Game, players: Sequence[Choose], seats: Array, openings: Openings, watch: OnPly | None = None
+    game: Game,
+    players: Sequence[Choose],
+    seats: Array,
+    openings: Openings,
+    watch: OnPly | None = None,
+    luck: Luck | None = None,
 ) -> Games:
     """Play a game from each opening; `seats`, int [G, P], are the indices of player 0, player 1 … in `players`.
+
+    What chance brings is valued by `luck`.
 
     Raises:
         GameError: a player chose an illegal action, or returned something else.
         ModelError: the model of a player returned a NaN or an infinity.
     """
     states, moves = openings.states.copy(), [list(opening) for opening in openings.moves]
-    results, cut_off = np.zeros((len(states), num_columns(game))), 0
+    results, cut_off, brought = np.zeros((len(states), num_columns(game))), 0, np.zeros(len(states))
     banked = features_of(game).banked
     active, rolled = np.arange(len(states)), np.zeros(len(states), np.uint64)
     while len(active):
@@ -162,7 +175,9 @@ def play_games(
             rolled[moving] += np.uint64(1)
         else:
             actions = _chosen(game, players, seats[moving], states[moving], [moves[row] for row in moving])
-        states[moving] = game.step(states[moving], actions)
+        before, states[moving] = states[moving], game.step(states[moving], actions)
+        if luck and by_chance.any():
+            brought[moving] += luck(before, states[moving])
         for row, action in zip(moving, actions.tolist(), strict=True):
             moves[row].append(action)
         ended, found = game.outcome(states[moving])
@@ -174,7 +189,8 @@ def play_games(
         active = np.setdiff1d(active, moving[ended | too_long])
     if watch:
         watch(0, max(map(len, moves)))
-    return Games(results if results.shape[1] > 1 else results[:, 0], tuple(map(tuple, moves)), cut_off, states)
+    by_game = results if results.shape[1] > 1 else results[:, 0]
+    return Games(by_game, tuple(map(tuple, moves)), cut_off, states, brought)
 
 
 def _chosen(game: Game, players: Sequence[Choose], seats: Array, states: Array, lines: list[list[int]]) -> Array:
@@ -248,6 +264,9 @@ class MatchResult:
     cut_off: int = 0  # games that were stopped after the game's `max_plies`, which count by what is banked
     points: Mean | None = field(default=None, compare=False)
     """The mean result of an opening's two games, in points; None if it was read from a file, which has no points."""
+    luck_adjusted: Mean | None = field(default=None, compare=False)
+    """The same without what chance brought, by the search of a player; None where chance or such a player is missing.
+    """
 
     @property
     def tally(self) -> Tally:
@@ -275,8 +294,11 @@ class MatchResult:
         first, second = map(_total, self.as_player, other.as_player)
         pairs = tuple(map(sum, zip(self.pairs, other.pairs, strict=True)))
         distinct_games, cut_off = self.distinct_games + other.distinct_games, self.cut_off + other.cut_off
-        points = self.points + other.points if self.points and other.points else None
-        return MatchResult((first, second), pairs, distinct_games, cut_off, points)
+        means = (
+            one + two if one and two else None
+            for one, two in ((self.points, other.points), (self.luck_adjusted, other.luck_adjusted))
+        )
+        return MatchResult((first, second), pairs, distinct_games, cut_off, *means)
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -288,8 +310,14 @@ class MatchResult:
         cut_off = f", {self.cut_off} cut off" if self.cut_off else ""
         graded = self.points is not None and not math.isclose(self.points.value, 2 * self.score - 1, abs_tol=1e-9)
         points = f", {self.points} points a game" if graded else ""
+        adjusted = ""
+        if self.luck_adjusted:
+            score, below, above = (
+                f"{(1 + each) / 2:.1%}" for each in (self.luck_adjusted.value, *self.luck_adjusted.interval)
+            )
+            adjusted = f", {self.luck_adjusted if graded else f'{score} [{below}, {above}]'} without luck"
         return (
-            f"{self.tally} ({first} and {second} by side), score {self.score:.1%}{interval}{points}, "
+            f"{self.tally} ({first} and {second} by side), score {self.score:.1%}{interval}{points}{adjusted}, "
             f"{self.distinct_games} of {self.games} games distinct{cut_off}"
         )
 
@@ -299,6 +327,8 @@ def play_match(
 ) -> MatchResult:
     """Play each opening twice, so that each player is player 0 once; return the result of the first player.
 
+    Where chance moves, the first player that searches values what it brings.
+
     Raises:
         GameError: it is not a game for two players; and as `play_games`.
         ModelError: as `play_games`.
@@ -306,7 +336,9 @@ def play_match(
     check_for_two(game, "matches are")
     count, points = len(openings.states), features_of(game).points or 1.0
     seats = np.repeat([[0, 1], [1, 0]], count, axis=0)
-    played = play_games(game, (first, second), seats, openings.repeated(2), watch)
+    judge = next((each for each in (first, second) if isinstance(each, SearchPlayer)), None)
+    luck = judge.luck if judge and has_chance(game) else None
+    played = play_games(game, (first, second), seats, openings.repeated(2), watch, luck)
     as_0, as_1 = played.results[:count], -played.results[count:]
     made = (np.sign(as_0) + np.sign(as_1) + 2).astype(np.int64)
     return MatchResult(
@@ -315,6 +347,7 @@ def play_match(
         distinct_games=len(set(zip(seats[:, 0].tolist(), played.moves, strict=True))),
         cut_off=played.cut_off,
         points=Mean.of(points * (as_0 + as_1) / 2),
+        luck_adjusted=Mean.of(points * (as_0 + as_1 - played.luck[:count] + played.luck[count:]) / 2) if luck else None,
     )
 
 

@@ -69,20 +69,28 @@ _DISCOUNT = np.float32(1 - 2**-10)
 _PURE_CPUCT = 2.0  # of pure MCTS; from 2 to 8 it makes little difference in connect four
 
 
-def search_player(
-    game: Game, inferences: Sequence[Inference], options: SearchOptions, tree_policy: TreePolicy | None = None
-) -> Choose:
-    """Return the player that plays the best action of `search_positions`; a move without a choice needs no search."""
+@dataclass(frozen=True)
+class SearchPlayer:
+    """Plays the best action of `search_positions`; a move without a choice needs no search."""
 
-    def choose(states: Array) -> Array:
-        legal = game.legal(states)
+    game: Game
+    inferences: Sequence[Inference]
+    options: SearchOptions
+    tree_policy: TreePolicy | None = None
+
+    def __call__(self, states: Array) -> Array:
+        """Choose an action in each position."""
+        legal = self.game.legal(states)
         actions: Array = legal.argmax(axis=1)
         free = legal.sum(axis=1) != 1
         if free.any():
-            actions[free] = search_positions(game, inferences, options, states[free], tree_policy).best
+            found = search_positions(self.game, self.inferences, self.options, states[free], self.tree_policy)
+            actions[free] = found.best
         return actions
 
-    return choose
+    def luck(self, before: Array, after: Array) -> Array:
+        """Return what chance brought player 0 between some positions; see `AfterstateSearch.luck`."""
+        return AfterstateSearch(self.game, self.inferences[0], self.options, 0).luck(before, after)
 
 
 def search_positions(
@@ -196,7 +204,7 @@ def mcts_player(game: Game, readouts: int) -> Choose:
         SettingsError: the readouts are not positive.
     """
     options = SearchOptions(readouts=readouts, cpuct=_PURE_CPUCT, leaf="playout", solver=False, cache_megabytes=0)
-    player = search_player(game, [Uniform(game)], options)
+    player = SearchPlayer(game, [Uniform(game)], options)
     size = max(1, MAX_NODES // (readouts * _playout_plies(game)))
     return lambda states: np.concatenate(
         [player(states[start : start + size]) for start in range(0, len(states), size)]

@@ -17,7 +17,7 @@ from seraphim.game.saved_games import read_state
 from seraphim.inference import Runtime, SavedNetwork
 from seraphim.options import Count, Natural, NotNegative, Part, PositiveShare, SearchOptions, Threads
 from seraphim.players.arguments import checked
-from seraphim.players.choose import Choose, raw_player, search_player
+from seraphim.players.choose import Choose, SearchPlayer, raw_player
 from seraphim.players.hub import is_hub_folder, read_hub
 from seraphim.players.review import MISTAKE, SOLVER_SECONDS, GameMoves, GameReview, review_line, to_tree
 from seraphim.search.analysis import LEAVES, PositionAnalysis, make_analysis
@@ -241,7 +241,7 @@ class Model:
         used = inferences or [self.inference]
         if readouts == 0:
             return raw_player(self.game, used[0])
-        return search_player(self.game, used, self._search(readouts), self.tree_policy)
+        return SearchPlayer(self.game, used, self._search(readouts), self.tree_policy)
 
     def _search(self, readouts: int | None) -> SearchOptions:
         options = self.settings.search

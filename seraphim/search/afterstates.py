@@ -168,12 +168,14 @@ class AfterstateSearch:
 
         That is the value after them minus the mean of all that could have been, so that its expectation is 0 whatever
         the network is worth (Zinkevich et al., "Optimal unbiased estimators for evaluating agent performance", 2006).
+        Where two turns are searched, the values are those after the best turn, and leave less of the luck.
         """
         self.counters.add_time(None)
         found = np.zeros(len(before), np.float32)
         moved = np.flatnonzero((before != after).any(axis=1))
         if len(moved):
-            found[moved] = self._expected(after[moved]) - self._expected(before[moved])
+            value = self._expected if self.options.turns == 1 else self._turned
+            found[moved] = value(after[moved]) - value(before[moved])
         self.counters.add_time("search")
         return found
 
@@ -246,16 +248,19 @@ class AfterstateSearch:
         return values
 
     def _answered(self, states: Array) -> Array:
+        # As `_turned`, but where chance follows the only move, as before a roll, after the turn behind it.
+        states, legal = states.copy(), self._game.legal(states)
+        forced = np.flatnonzero(legal.sum(axis=1) == 1)
+        after = self._game.step(states[forced], legal[forced].argmax(axis=1))
+        waits = self._game.to_play(after) == CHANCE
+        states[forced[waits]] = after[waits]
+        return self._turned(states)
+
+    def _turned(self, states: Array) -> Array:
         # Of positions [N, W] for player 0, after the best turn of the player to move, float32 [N].
         values = np.empty(len(states), np.float32)
         for start in range(0, len(states), _ANSWERED):
-            chunk = states[start : start + _ANSWERED].copy()
-            legal = self._game.legal(chunk)
-            forced = np.flatnonzero(legal.sum(axis=1) == 1)
-            after = self._game.step(chunk[forced], legal[forced].argmax(axis=1))
-            waits = self._game.to_play(after) == CHANCE
-            chunk[forced[waits]] = after[waits]
-            found = self._leaves(chunk)
+            found = self._leaves(states[start : start + _ANSWERED])
             movers = found.states[~found.exact]
             ends, signs = self._turns(movers), self._for_movers(movers)
             own = signs[ends.rows] * self._expected(ends.states)

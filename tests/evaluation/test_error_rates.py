@@ -27,9 +27,9 @@ from seraphim.options import SearchOptions
 from seraphim.players.choose import (
     Choose,
     HistoryPlayer,
+    SearchPlayer,
     random_player,
     raw_player,
-    search_player,
     search_positions,
 )
 from seraphim.players.external.load import load_engine
@@ -67,7 +67,7 @@ INDEX = {state.tobytes(): row for row, state in enumerate(POSITIONS.states)}
 def players(inference: Inference, *readouts: int) -> dict[str, Choose]:
     """The network alone, and searches of some sizes."""
     searches = {
-        f"{each} readouts": search_player(GAME, [inference], SearchOptions(readouts=each, solver=False))
+        f"{each} readouts": SearchPlayer(GAME, [inference], SearchOptions(readouts=each, solver=False))
         for each in readouts
     }
     return {"network": raw_player(GAME, inference), **searches}

@@ -3,6 +3,7 @@
 import games
 import numpy as np
 import pytest
+from reference import ArbitraryNetwork, exact_network
 
 from connectfour.game import GAME as CONNECTFOUR
 from pig.game import Pig
@@ -21,7 +22,8 @@ from seraphim.evaluation.match import (
 from seraphim.game import CHANCE, Array, Game, PlainRules
 from seraphim.game.exhaustive import solve
 from seraphim.game.notation import followers
-from seraphim.players.choose import Choose, mcts_player, minimax_player, random_player, solver_player
+from seraphim.options import SearchOptions
+from seraphim.players.choose import Choose, SearchPlayer, mcts_player, minimax_player, random_player, solver_player
 from seraphim.search.rng import draw_actions, fork
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions
@@ -348,6 +350,52 @@ def test_a_player_is_as_strong_as_itself_and_others_as_exact_play_says() -> None
     result, exact = play_match(DICE, random, best, openings), measure_play(DICE, solution, random)
     assert result.interval[0] < exact.score < result.interval[1]
     assert "points a game" not in str(result)
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+def test_luck_is_what_mistakes_leave_of_a_result(turns: int) -> None:
+    solution, random = solve(DICE), random_player(DICE)
+    best = SearchPlayer(DICE, [exact_network(DICE)], SearchOptions(root="afterstates", turns=turns))
+    openings, seats = make_openings(DICE, 200, 0), np.repeat([[0, 1], [1, 0]], 200, axis=0)
+    played = play_games(DICE, (best, random), seats, openings.repeated(2), luck=best.luck)
+    rows = {state.tobytes(): row for row, state in enumerate(solution.states)}
+    for moves, result, luck in zip(played.moves, played.results, played.luck, strict=True):
+        state, left = DICE.initial(1), float(solution.results[0])
+        for action in moves:
+            mover = int(DICE.to_play(state)[0])
+            if mover != CHANCE:
+                values = solution.action_values[rows[state.tobytes()]]
+                left += (values[action] - np.nanmax(values)) * (-1 if mover else 1)
+            state = DICE.step(state, np.array([action]))
+        assert result - luck == pytest.approx(left, abs=1e-4)
+    exact, result = measure_play(DICE, solution, random).score, play_match(DICE, random, best, openings)
+    assert result.points is not None and result.luck_adjusted is not None
+    low, high = result.luck_adjusted.interval
+    assert low < 2 * exact - 1 < high
+    assert high - low < np.ptp(result.points.interval)
+    assert f" [{(1 + low) / 2:.1%}, {(1 + high) / 2:.1%}] without luck, " in str(result)
+
+
+def test_luck_of_a_judge_that_knows_nothing_is_0_in_the_mean() -> None:
+    judge = SearchPlayer(DICE, [ArbitraryNetwork(DICE)], SearchOptions(readouts=2))
+    openings = make_openings(DICE, 1000, 0)
+    result = play_match(DICE, random_player(DICE), judge, openings)
+    assert result.points is not None and result.luck_adjusted is not None
+    differences = result.luck_adjusted.value - result.points.value
+    assert 0 < abs(differences) < 0.1
+    parts = [play_match(DICE, random_player(DICE), judge, openings.part(i, i + 500)) for i in (0, 500)]
+    both = (parts[0] + parts[1]).luck_adjusted
+    assert both is not None and both.interval == pytest.approx(result.luck_adjusted.interval)
+    assert play_match(DICE, random_player(DICE), random_player(DICE), openings).luck_adjusted is None
+    assert (
+        play_match(
+            GAME,
+            SearchPlayer(GAME, [ArbitraryNetwork(GAME)], SearchOptions(readouts=2)),
+            random_player(GAME),
+            make_openings(GAME, 2, 0),
+        ).luck_adjusted
+        is None
+    )
 
 
 def test_results_between_win_and_loss_are_counted_in_points() -> None:

@@ -22,12 +22,12 @@ from seraphim.options import SearchOptions
 from seraphim.players import choose as players
 from seraphim.players.choose import (
     Choose,
+    SearchPlayer,
     greedy_player,
     mcts_player,
     minimax_player,
     random_player,
     raw_player,
-    search_player,
     solver_player,
 )
 from seraphim.search.evaluator import Uniform
@@ -102,7 +102,7 @@ def test_a_network_whose_outputs_are_not_finite_plays_nothing(number: float) -> 
     free, taken = board("X·· ··· ···"), board("··· ·X· ···")
     for player in (
         raw_player(GAME, Diverged(GAME)),
-        search_player(GAME, [Diverged(GAME)], SearchOptions(readouts=1, solver=False)),
+        SearchPlayer(GAME, [Diverged(GAME)], SearchOptions(readouts=1, solver=False)),
     ):
         assert player(taken) != 4  # what the network says of illegal actions does not matter
         with pytest.raises(ModelError, match="^mine gave logits .*, but finite numbers are expected"):

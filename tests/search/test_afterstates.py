@@ -15,7 +15,7 @@ from seraphim.game.features import features_of, is_for_one
 from seraphim.game.notation import banked_of, followers
 from seraphim.game.tree import GameTree
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.players.choose import search_player, search_positions
+from seraphim.players.choose import SearchPlayer, search_positions
 from seraphim.players.opponent import Opponent, PlayOptions
 from seraphim.search.afterstates import (
     MOST_COMPARED,
@@ -238,16 +238,16 @@ def test_self_play_records_what_chance_brought(game: Game) -> None:
     assert bool(lucky) == (features_of(game).chances is not None)
 
 
+@pytest.mark.parametrize("turns", [1, 2])
 @pytest.mark.parametrize("game", [game for game in GAMES if features_of(game).chances], ids=by_name)
-def test_luck_is_0_in_the_mean(game: Game) -> None:
+def test_luck_is_0_in_the_mean(game: Game, turns: int) -> None:
     before = np.concatenate([random_states(game, 300), game.initial(1)])
     before = game.step(before[:-1], game.legal(before[:-1]).argmax(axis=1))
     before = before[(game.to_play(before) == CHANCE) & ~game.outcome(before)[0]][:20]
     odds = features_of(game).chances(before)  # type: ignore[misc]
     rows, outcomes = np.nonzero(odds)
-    luck = AfterstateSearch(game, ArbitraryNetwork(game), OPTIONS, 1).luck(
-        before[rows], game.step(before[rows], outcomes)
-    )
+    search = AfterstateSearch(game, ArbitraryNetwork(game), replace(OPTIONS, turns=turns), 0)
+    luck = search.luck(before[rows], game.step(before[rows], outcomes))
     assert np.bincount(rows, odds[rows, outcomes] * luck) == pytest.approx(np.zeros(len(before)), abs=1e-6)
     assert np.abs(luck).max() > 0.01
 
@@ -264,7 +264,7 @@ def test_games_do_not_depend_on_how_many_are_played_at_a_time(game: Game) -> Non
 def test_a_player_chooses_without_a_tree() -> None:
     game = GAMES[1]
     states, network = random_states(game, 30), ArbitraryNetwork(game)
-    choose, recursion = search_player(game, [network, network], OPTIONS), Recursion(game, network)
+    choose, recursion = SearchPlayer(game, [network, network], OPTIONS), Recursion(game, network)
     for state, action in zip(states, choose(states), strict=True):
         values = recursion.best(state, int(game.to_play(state[None])[0]))
         assert values[int(action)] == max(values.values())

@@ -3,6 +3,8 @@
 import numpy as np
 
 from seraphim.game import Array, Game
+from seraphim.game.exhaustive import solve
+from seraphim.search.evaluator import StateFunction
 
 
 class ArbitraryNetwork:
@@ -39,3 +41,16 @@ def random_states(game: Game, count: int, seed: int) -> Array:
             state = successor
         found.append(state[0])
     return np.stack(found)
+
+
+def exact_network(game: Game) -> StateFunction:
+    """A network that gives each position of a game the value of its exhaustive solution, and no policy."""
+    solution = solve(game)
+    results = {state.tobytes(): result for state, result in zip(solution.states, solution.results, strict=True)}
+
+    def evaluate(states: Array) -> tuple[Array, Array]:
+        values = np.array([results[state.tobytes()] for state in states], np.float32)  # for player 0
+        values = np.where(game.to_play(states) == 1, -values, values)
+        return np.zeros((len(states), game.num_actions), np.float32), values
+
+    return StateFunction(game, evaluate)

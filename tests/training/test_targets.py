@@ -4,16 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from reference import ArbitraryNetwork
+from reference import ArbitraryNetwork, exact_network
 from three_players import Guesses, Pile
 
 from pig.game import Pig
 from seraphim.game import Array, Game, load_game
-from seraphim.game.exhaustive import solve
 from seraphim.game.features import has_chance
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, Positions, concatenate, decode, encode
-from seraphim.search.evaluator import StateFunction
 from seraphim.selfplay.games import SelfPlay
 from seraphim.training.targets import with_returns
 from twenty48.game import Twenty48
@@ -64,19 +62,11 @@ def test_returns_mix_what_was_expected_next_with_the_return_there(game: Game, td
 @pytest.mark.parametrize("td_lambda", [0.0, 0.5, 0.999])
 def test_without_luck_the_return_of_best_play_is_the_exact_value(td_lambda: float) -> None:
     game = Pig(10)
-    solution = solve(game)
-    exact = {state.tobytes(): result for state, result in zip(solution.states, solution.results, strict=True)}
-
-    def evaluate(states: Array) -> tuple[Array, Array]:
-        values = np.array([exact[state.tobytes()] for state in states], np.float32)  # for player 0
-        values = np.where(game.to_play(states) == 1, -values, values)
-        return np.zeros((len(states), game.num_actions), np.float32), values
-
-    options = SearchOptions(root="afterstates")
-    play = SelfPlay(game, StateFunction(game, evaluate), options, SelfPlayOptions(20, random_plies=0), "seed")
+    network, options = exact_network(game), SearchOptions(root="afterstates")
+    play = SelfPlay(game, network, options, SelfPlayOptions(20, random_plies=0), "seed")
     records = list(play.play(iter(range(20))))
     positions: Positions = concatenate([decode(game, encode(game, record)) for record in records])
-    best, _ = evaluate(positions.states)[::-1]
+    best = network.infer(positions.states)[1]
     assert with_returns(game, positions, td_lambda).values == pytest.approx(best, abs=1e-4)
     assert np.abs(positions.luck).max() > 0.1
     without = positions._replace(luck=np.zeros_like(positions.luck))
