@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, get_type_hints
 
 from seraphim.game import load_features
-from seraphim.options import Needs, Part, ReadBy, SearchOptions
+from seraphim.options import Needs, Options, Part, ReadBy, SearchOptions
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings
 
 
@@ -41,6 +41,12 @@ def is_read(option: str, parts: Collection[Part]) -> bool:
     return not _conditions(option)[0].parts.isdisjoint(parts)
 
 
+def missing(option: str, section: Options) -> str:
+    """Return what an option needs of others of its section to have an effect, in words; nothing if they are so."""
+    needs = _conditions(option)[1]
+    return "" if needs.hold(section) else str(needs)
+
+
 def find_idle(options: Collection[str], settings: Settings, parts: Collection[Part]) -> dict[str, str]:
     """Return the options without effect in a run, each with what it needs to have one.
 
@@ -65,7 +71,7 @@ def _needs(option: str, given: Collection[str], settings: Settings, parts: Colle
         return _needs(name, [], settings, ["self_play"])
     read_by, needs = _conditions(option)
     reading = read_by.parts.intersection(parts)
-    if option == "readouts_growth_steps" and settings.self_play_search.root == "afterstates":
+    if option == "readouts_growth_steps" and settings.self_play_search.by_turns:
         return "a search with readouts in self-play: root=puct or gumbel"
     if section == "search":
         if PREFIX + option in given:
@@ -83,6 +89,6 @@ def _searches(settings: Settings, parts: Collection[Part]) -> Iterator[SearchOpt
         if part == "self_play":
             yield settings.self_play_search
         elif part.startswith("analysis"):
-            yield settings.search if settings.search.root == "afterstates" else replace(settings.search, root="puct")
+            yield settings.search if settings.search.by_turns else replace(settings.search, root="puct")
         elif (part != "gate" or settings.gate.gate != "off") and (part != "checks" or has_checks(settings.game)):
             yield settings.search

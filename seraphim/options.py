@@ -274,6 +274,16 @@ class SearchOptions(Options):
     cache_megabytes: Annotated[Natural, _TREE] = 128
     """Megabytes for the cache of evaluations in each worker; 0: no cache."""
 
+    @property
+    def by_turns(self) -> bool:
+        """Return whether whole turns are valued, each at once, in place of readouts."""
+        return self.root == "afterstates"
+
+    @property
+    def effort(self) -> str:
+        """Return what is spent on a move, such as 100 readouts."""
+        return f"{self.turns}-turn search" if self.by_turns else f"{self.readouts:,} readouts"
+
     def __post_init__(self) -> None:
         """Check the values; see `Options`."""
         super().__post_init__()

@@ -22,6 +22,7 @@ from seraphim.players.hub import is_hub_folder, read_hub
 from seraphim.players.review import MISTAKE, SOLVER_SECONDS, GameMoves, GameReview, review_line, to_tree
 from seraphim.search.analysis import LEAVES, PositionAnalysis, make_analysis
 from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of
+from seraphim.search.expansion import check_offers
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
@@ -78,6 +79,7 @@ class Model:
         idle = {"cpuct": "PUCT"} if tree_policy and "cpuct" in options else {}
         for option, needs in (find_idle(options, self.settings, _PARTS) | idle).items():
             raise SettingsError(f"{option} changes nothing here: it needs {needs}")
+        check_offers(self.game, self.settings.search)
         self.origin = game  # as it was given
         self.tree_policy = tree_policy
         self._evaluation = evaluation
@@ -187,7 +189,7 @@ class Model:
         """
         tree, options = to_tree(self.origin, moves), self._search(readouts)
         module, analyze = load_game_module(self.origin), partial(self._analyze, options=options)
-        return review_line(tree, module, analyze, options.readouts, threshold, seconds)
+        return review_line(tree, module, analyze, 0 if options.by_turns else options.readouts, threshold, seconds)
 
     def network(self, positions: Sequence[str | Array]) -> tuple[Array, Array]:
         """Return what the network says about positions, without a search.
@@ -245,7 +247,7 @@ class Model:
 
     def _search(self, readouts: int | None) -> SearchOptions:
         options = self.settings.search
-        if readouts is not None and options.root == "afterstates":
+        if readouts is not None and options.by_turns:
             raise SettingsError(
                 f"readouts change nothing here: {self!r} plays by afterstates; leave them out, or load it with "
                 "root=puct or gumbel"

@@ -45,8 +45,9 @@ class Opponent:
         """Create an opponent.
 
         Raises:
-            SettingsError: the root is searched by Gumbel, which cannot be resumed.
+            SettingsError: as `change`.
         """
+        _check_draws(search, play)
         self.inference, self.search, self.play = inference, search, play
         self._game = game
         self._generator = generator
@@ -58,8 +59,10 @@ class Opponent:
         """Change the options; keeps the tree if only the number of readouts or the choice of moves changes.
 
         Raises:
-            SettingsError: the root is searched by Gumbel, which cannot be resumed.
+            SettingsError: the root is searched by Gumbel, which cannot be resumed; or noise or a temperature would
+                change nothing.
         """
+        _check_draws(search, play)
         if replace(search, readouts=self.search.readouts) != self.search or play.noise != self.play.noise:
             self._analysis = self._new_analysis(search)
         self.search, self.play = search, play
@@ -70,12 +73,6 @@ class Opponent:
         self._node = None
         # The tree has room for this many readouts at first, and grows when needed.
         return make_analysis(self._game, self.inference, replace(search, readouts=min(search.readouts, NODES_RESERVED)))
-
-    @property
-    def effort(self) -> str:
-        """What is spent on a move, such as 100 readouts."""
-        search = self.search
-        return f"{search.turns}-turn search" if search.root == "afterstates" else f"{search.readouts:,} readouts"
 
     def warm_up(self) -> None:
         """Compile and load everything, so that the first move is not delayed."""
@@ -157,3 +154,9 @@ class Opponent:
         if self.play.temperature == "auto":
             return node.ply < self.search.tempering_point
         return self.play.temperature == "hot"
+
+
+def _check_draws(search: SearchOptions, play: PlayOptions) -> None:
+    for name, is_given in (("noise", play.noise), ("temperature", play.temperature != "cold")):
+        if is_given and search.by_turns:
+            raise SettingsError(f"{name} changes nothing where whole turns are valued: it needs root=puct")

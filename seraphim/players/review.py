@@ -66,7 +66,7 @@ class GameReview:
     threshold: float
     """Expected points that a mistake loses at least."""
     readouts: int
-    """Of each search."""
+    """Of each search; 0 where whole turns were valued."""
     values: tuple[float, ...]
     """Expected result for player 0, -1 to 1, of the first position and after each move."""
     exact: tuple[bool, ...]
@@ -100,7 +100,8 @@ class GameReview:
             rows.append(
                 f"{move.ply:4} {player:6} {move.label:>{width}} {chance:>11} {move.lost:z7.1%}  {better}".rstrip()
             )
-        return "\n".join([f"{self.game}, {self.readouts:,} readouts; of {len(self.moves)} moves {mistakes}", *rows])
+        effort = f"{self.readouts:,} readouts" if self.readouts else "whole turns valued"
+        return "\n".join([f"{self.game}, {effort}; of {len(self.moves)} moves {mistakes}", *rows])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields, those of the moves, and `chances` as JSON; `mistakes` has the plies of these."""

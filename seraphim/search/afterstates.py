@@ -40,7 +40,7 @@ def make_search(
     Raises:
         SettingsError: as each of them does, or a tree policy is given where there is no tree.
     """
-    if options.root == "afterstates":
+    if options.by_turns:
         if tree_policy is not None:
             raise SettingsError(
                 "a tree policy replaces PUCT, but afterstates are searched without a tree: set root to puct"

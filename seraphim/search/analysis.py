@@ -100,11 +100,23 @@ class PositionAnalysis:
     """With more than two players, the expected result of each, player 0 first; else empty."""
     points: float | None = None
     """How many points a value of 1 is for people, if the game says so: texts are in points then."""
+    by_turns: bool = False
+    """Whether whole turns were valued, each at once: what counts visits counts the positions that they can end in."""
+
+    @property
+    def counted(self) -> str:
+        """What the visits of the moves are for people."""
+        return "ends" if self.by_turns else "visits"
+
+    @property
+    def effort(self) -> str:
+        """What the search took, such as 100 readouts."""
+        return f"{self.readouts:,} {'ends of turns' if self.by_turns else 'readouts'}"
 
     def __str__(self) -> str:
         """Return the moves as a table."""
         width = max(6, *(len(move.label) for move in self.moves))
-        rows = [f"{'move':>{width}} {'visits':>8} {'share':>6} {'prior':>6} {'value':>7}  line"]
+        rows = [f"{'move':>{width}} {self.counted:>8} {'share':>6} {'prior':>6} {'value':>7}  line"]
         rows += [
             f"{move.label:>{width}} {move.visits:>8,} {move.share:>6.0%} {move.prior:>6.0%} "
             f"{value_text(move.value, self.points):>6}{'=' if move.proven else ' '}  {' '.join(move.variation[:8])}"
@@ -114,7 +126,7 @@ class PositionAnalysis:
         value = value_text(self.value, self.points)
         if self.values:
             value += f" (players {' '.join(value_text(each, self.points) for each in self.values)})"
-        return "\n".join([f"best {self.best}, value {value}{exact}, {self.readouts:,} readouts", *rows])
+        return "\n".join([f"best {self.best}, value {value}{exact}, {self.effort}", *rows])
 
     def to_dict(self) -> dict[str, Any]:
         """Return what pages and programs get as JSON: with actions, and values by the letters of the formula."""
@@ -134,7 +146,7 @@ class PositionAnalysis:
         }
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("move", "visits", "prior", "value", "line"))
+        head = "".join(f"<th>{name}</th>" for name in ("move", self.counted, "prior", "value", "line"))
         rows = "".join(
             f"<tr><td><b>{escape(move.label)}</b></td>"
             f'<td><div style="background:#0c948855;width:{120 * move.share:.0f}px">{move.visits:,}</div></td>'
@@ -288,6 +300,7 @@ class TurnAnalysis:
             new_readouts=0,
             seconds=time.perf_counter() - began,
             points=features_of(game).points,
+            by_turns=True,
         )
 
 
@@ -304,7 +317,7 @@ def make_analysis(
     tree_policy: TreePolicy | None = None,
 ) -> Analysis | TurnAnalysis:
     """Return the analysis that `options.root` asks for, or that is resumable; errors as both."""
-    if options.root == "afterstates" and tree_policy is None:
+    if options.by_turns and tree_policy is None:
         return TurnAnalysis(game, inference, options)
     return Analysis(game, inference, resumable(options), leaves, tree_policy)
 

@@ -22,7 +22,7 @@ from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 def check_offers(game: Game, options: SearchOptions) -> None:
     """Raise a SettingsError if a game does not offer what `root`, `fast_wins` or `known_results` needs."""
-    if options.root == "afterstates" and num_columns(game) > 1:
+    if options.by_turns and num_columns(game) > 1:
         raise SettingsError(f"root must not be afterstates in {game.name}, which is for more than two players")
     if options.fast_wins and features_of(game).progress is None:
         raise SettingsError(

@@ -122,7 +122,7 @@ def generate_games(
                         workers = f"{pool.num_workers} workers, snapshot {champion.name}, {runtime}"
                         search = settings.at_step(champion.step).self_play_search
                         readouts = f"{search.readouts:,} readouts a move"
-                        moves = search.root if search.root == "afterstates" else readouts
+                        moves = search.root if search.by_turns else readouts
                         notify(f"self-play: {workers}, {moves}")
                     if tally.games % _GAMES_BETWEEN_CHECKS == 0:
                         generated = tally.summarize(pool.work(), champion.step)

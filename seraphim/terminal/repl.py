@@ -210,8 +210,7 @@ class Interactive:
         label = session.tree.label(action)
         session.play(action)
         chosen = next(each for each in found.moves if each.action == action)
-        by_turns = session.opponent.search.root == "afterstates"
-        visits = "" if by_turns else f"{chosen.share:.0%} of the visits ({found.readouts:,}), "
+        visits = "" if session.opponent.search.by_turns else f"{chosen.share:.0%} of the visits ({found.readouts:,}), "
         terminal.say(
             f"{mark} plays {label}: {visits}expects {value_text(chosen.value, found.points)}, {found.seconds:.2f} s"
         )
@@ -264,6 +263,8 @@ class Interactive:
         readouts = _count(text)
         if not readouts:
             raise SettingsError("how many more readouts? Try: more 1000")
+        if self._session.opponent.search.by_turns:
+            raise SettingsError("more changes nothing where whole turns are valued: set turns 2, or set root puct")
         self._terminal.show_analysis(self._terminal.read(readouts, table=True))
 
     def _load(self, text: str) -> None:

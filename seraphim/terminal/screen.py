@@ -16,7 +16,7 @@ from seraphim.game import CHANCE, EMPTY, Array, Board, Game, board_of, cell_name
 from seraphim.game.features import features_of, has_chance, is_for_one, value_text
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
-from seraphim.search.analysis import Move, PositionAnalysis
+from seraphim.search.analysis import PositionAnalysis
 
 PIECE_STYLES = ("bold white on red3", "bold black on gold1", "bold white on blue3", "bold black on green3")
 BAR_STYLES = ("red3", "dark_goldenrod")
@@ -29,7 +29,7 @@ LEAST_VARIATION = 8  # characters
 LONGEST_HINT = 12  # moves
 SMALL_SHARE = 0.005  # of visits, left out of a hint
 COLUMNS = ("", "move", "prior", "eff.", "read", "visits", "share", "Q", "U", "Q+U", "variation")
-EXPLORATION = ("U", "Q+U")
+EXPLORATION, OF_TREES = ("U", "Q+U"), ("eff.", "read", "share", "U", "Q+U")
 LEGEND = (
     "Table: prior, of the network; eff., the prior used by the search: legal moves only, with noise if any; read, "
     "visits in this read; visits, in total; share of all visits; Q, mean value, = if proven; U, exploration bonus; the "
@@ -211,7 +211,7 @@ def _outcome(tree: GameTree, sides: Sides) -> str:
 
 def draw_table(
     tree: GameTree,
-    moves: Sequence[Move],
+    found: PositionAnalysis,
     visits_before: Mapping[int, int],
     raw_priors: Array,
     numbered: str,
@@ -221,15 +221,19 @@ def draw_table(
 
     Args:
         tree: the game.
-        moves: those of its current position.
+        found: what the search found in its current position.
         visits_before: of each action, before the latest search.
         raw_priors: the network's probabilities, float32 [A], including illegal actions.
         numbered: prefix of the moves' numbers.
         width: of the screen, in characters.
     """
-    shown, rest = moves[:MOST_CANDIDATES], moves[MOST_CANDIDATES:]
-    rows = [
-        [
+    shown, rest = found.moves[:MOST_CANDIDATES], found.moves[MOST_CANDIDATES:]
+    left_out = OF_TREES if found.by_turns else EXPLORATION if is_for_one(tree.game) else ()
+    columns = [title for title in COLUMNS if title not in left_out]
+    rows = []
+    for rank, move in enumerate(shown, start=1):
+        value = value_text(move.value, found.points) if left_out else f"{move.value:+.3f}"
+        texts = (
             f"{numbered}{rank}",
             move.label,
             f"{raw_priors[move.action]:.1%}",
@@ -237,15 +241,17 @@ def draw_table(
             f"{move.visits - visits_before.get(move.action, 0):,}",
             f"{move.visits:,}",
             f"{move.share:.1%}",
-            *_figures(tree.game, move),
+            ("=" if move.proven else "") + value,
+            f"{move.u:.3f}",
+            f"{move.value + move.u:+.3f}",
             format_moves(tree.game, move.actions, start=tree.node.state),
-        ]
-        for rank, move in enumerate(shown, start=1)
-    ]
+        )
+        by_title = dict(zip(COLUMNS, texts, strict=True))
+        rows.append([by_title[title] for title in columns])
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     taken = 0
-    columns = [title for title in COLUMNS if title not in EXPLORATION or not is_for_one(tree.game)]
-    for column, title in enumerate(columns[:-1]):
+    for column, name in enumerate(columns[:-1]):
+        title = found.counted if name == "visits" else name
         table.add_column(title, justify="left" if title == "move" else "right", no_wrap=True)
         taken += 1 + max(len(title), *(len(row[column]) for row in rows))
     table.add_column(columns[-1], no_wrap=True)
@@ -257,15 +263,9 @@ def draw_table(
         table.add_row(*cells, style="" if rank else "bold")
     if not rest:
         return table
-    return Group(table, Text(f"… and {len(rest)} more, with {sum(move.visits for move in rest):,} visits", "dim"))
-
-
-def _figures(game: Game, move: Move) -> list[str]:
-    # Q, U and their sum; of one player only Q, which the search compares with U in another measure.
-    proven, features = "=" if move.proven else "", features_of(game)
-    if features.num_players == 1:
-        return [proven + value_text(move.value, features.points)]
-    return [f"{proven}{move.value:+.3f}", f"{move.u:.3f}", f"{move.value + move.u:+.3f}"]
+    return Group(
+        table, Text(f"… and {len(rest)} more, with {sum(move.visits for move in rest):,} {found.counted}", "dim")
+    )
 
 
 def draw_summary(game: Game, found: PositionAnalysis, sentence: str, sampled: bool, mark: str) -> RenderableType:
@@ -273,9 +273,11 @@ def draw_summary(game: Game, found: PositionAnalysis, sentence: str, sampled: bo
     temperature = ("HOT", "bold red") if sampled else ("COLD", "bold blue")
     speed = found.new_readouts / max(found.seconds, 1e-9)
     figures = (
-        f"{found.new_readouts:,} readouts in {found.seconds:.2f} s, {speed:,.0f} readouts/s; "
-        f"tree {found.readouts:,}; {_expectation(game, found, mark)}"
+        f"{found.new_readouts:,} readouts in {found.seconds:.2f} s, {speed:,.0f} readouts/s; tree {found.readouts:,}"
     )
+    if found.by_turns:
+        figures = f"{found.effort} in {found.seconds:.2f} s"
+    figures += f"; {_expectation(game, found, mark)}"
     return Group(Text.assemble(temperature, f"  {sentence}"), Text(figures))
 
 
@@ -288,9 +290,13 @@ def draw_hint(tree: GameTree, found: PositionAnalysis, mark: str) -> Text:
     """Return the move that the search would play for the player with a mark, in a line or two."""
     first, *others = found.moves
     likely = format_moves(tree.game, first.actions[:LONGEST_HINT], start=tree.node.state)
-    text = Text.assemble("hint: ", (first.label, "bold"), f", {first.share:.0%} of visits; ")
+    text = Text.assemble(
+        "hint: ", (first.label, "bold"), "; " if found.by_turns else f", {first.share:.0%} of visits; "
+    )
     text.append(f"{_expectation(tree.game, found, mark)}; likely {likely}")
     rest = [f"{move.label} {move.share:.0%}" for move in others[:3] if move.share > SMALL_SHARE]
+    if found.by_turns:
+        rest = [f"{move.label} {value_text(move.value, found.points)}" for move in others[:3]]
     return text.append(f"; else {', '.join(rest)}" if rest else "")
 
 

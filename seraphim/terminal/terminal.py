@@ -103,7 +103,7 @@ class Terminal:
         session, console = self._session, self.console
         compact = session.options.debug or not screen.rows_fit(console, session.tree, ROWS_BELOW_BOARD)
         raw = session.opponent.play.computer == "raw"
-        how = "raw network" if raw else session.opponent.effort
+        how = "raw network" if raw else session.opponent.search.effort
         computer = self.title if session.engine else f"{self.title}, {how}"
         names = tuple("you" if player in session.humans else computer for player in range(len(self.marks)))
         return screen.draw_game(session.tree, screen.Sides(names, self.marks), session.values, compact, console.width)
@@ -120,7 +120,7 @@ class Terminal:
         how += "; noised priors" if opponent.play.noise else "; no noise"
         shown = screen.draw_table(
             session.tree,
-            found.moves,
+            found,
             session.visits_before,
             opponent.raw_priors(session.tree.node.state),
             self.numbered,

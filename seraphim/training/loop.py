@@ -207,7 +207,7 @@ class _Check:
         model = open_model(self._folder, snapshot, self._settings, self._runtime)
         inferences = model.inferences(LARGEST_BATCH, count_cores())
         search = self._settings.search
-        readouts = None if search.root == "afterstates" else min(search.readouts, _MAX_READOUTS)
+        readouts = None if search.by_turns else min(search.readouts, _MAX_READOUTS)
         searched = model.player(readouts, inferences)
         return evaluate(self._game, position_sets, searched, model.player(0, inferences))
 

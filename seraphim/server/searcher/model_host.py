@@ -173,7 +173,7 @@ class ModelHost:
             module, game = load_game_module(settings.game), load_game(settings.game)
             inference = SavedNetwork(folder.path / snapshot, trust=self._trust).load(game, LEAVES)
             exact = ExactResults(module, game, sorted(folder.path.glob("*.proof")))
-            info = messages.to_game_info(game, solved=exact.available, by_turns=settings.search.root == "afterstates")
+            info = messages.to_game_info(game, solved=exact.available, by_turns=settings.search.by_turns)
             searcher = Searcher(share(game, inference, settings.search, self._limits))
             future.set_result(LoadedModel(*key, module, game, inference.description, searcher, info, exact))
             with self._lock:

@@ -70,6 +70,6 @@ AnySearch = SharedSearch | SharedTurns
 
 def share(game: Game, inference: Inference, options: SearchOptions, limits: SearchLimits) -> AnySearch:
     """Return what `options.root` asks for, for many sessions; errors as both."""
-    if options.root == "afterstates":
+    if options.by_turns:
         return SharedTurns(game, inference, options)
     return SharedSearch(game, inference, options, limits)
