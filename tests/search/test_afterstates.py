@@ -302,6 +302,8 @@ def test_a_model_that_plays_by_afterstates_is_analyzed_by_them() -> None:
     found = model.analyze(state)
     assert found.best_action == model.player()(state[None])[0]
     assert found.readouts == sum(move.visits for move in found.moves)
+    assert f", {found.readouts} ends of turns\n" in str(found)
+    assert "visits" not in str(found) + found._repr_html_()
     opponent = Opponent(game, model.inference, model.settings.search, PlayOptions(), np.random.default_rng(0))
     tree = GameTree(game)
     tree.play(0)
@@ -326,7 +328,7 @@ def test_a_network_that_gives_no_numbers_is_an_error() -> None:
 
 def test_more_than_two_players_and_options_of_a_tree_are_refused() -> None:
     with pytest.raises(SettingsError, match="root must not be afterstates in threes, which is for more than two"):
-        AfterstateSearch(load_game("threes"), ArbitraryNetwork(load_game("threes")), OPTIONS, 1)
+        seraphim.Model("threes", root="afterstates")
     with pytest.raises(SettingsError, match="fast_wins needs a game that offers progress"):
         AfterstateSearch(GAMES[0], ArbitraryNetwork(GAMES[0]), replace(OPTIONS, solver=False, fast_wins=0.5), 1)
 
@@ -343,6 +345,7 @@ def test_readouts_are_refused_where_they_change_nothing() -> None:
     for ask in (model.analyze, model.play):
         with pytest.raises(SettingsError, match="readouts change nothing here: .* plays by afterstates"):
             ask("", readouts=5)
+    assert str(model.review("b2 a1", seconds=0)).startswith("tictactoe, whole turns valued; of 2 moves ")
     with pytest.raises(SettingsError, match="a tree policy replaces PUCT, but afterstates are searched without a tree"):
         make_search(GAMES[1], ArbitraryNetwork(GAMES[1]), OPTIONS, 1, select_first)
 

@@ -963,3 +963,31 @@ def test_a_model_that_plays_by_afterstates_speaks_of_turns() -> None:
     assert "plays" in said
     assert "expects" in said
     assert "visits" not in said
+    assert "readouts" not in said
+    shown = answer("table", session)
+    assert re.search(r"move +prior +ends +Q +variation", shown)
+    assert re.search(r"\d ends of turns in 0\.\d\d s; ", shown)
+    assert re.search(r"hint: \w\d; \w expects .*; else \w\d [+-]0\.\d\d", answer("hint", session))
+
+
+@pytest.mark.parametrize(
+    ("line", "needs"),
+    [
+        ("set readouts 5", "root=puct or gumbel"),
+        ("set cpuct 3", "root=puct"),
+        ("set noise on", "root=puct"),
+        ("set temperature hot", "root=puct"),
+        ("set temperature auto", "root=puct"),
+        ("more 50", "set root puct"),
+    ],
+)
+def test_what_changes_nothing_where_turns_are_valued_is_refused(line: str, needs: str) -> None:
+    session = make_session(human="both", search=SearchOptions(root="afterstates"))
+    before, name = session.settings(), line.removeprefix("set ").split()[0]
+    said = answer(line, session)
+    assert f"{name} changes nothing" in said
+    assert needs in said
+    assert session.settings() == before
+    answer("set root puct", session)
+    assert "changes nothing" not in answer(line, session)
+    assert "turns changes nothing here: it needs root=afterstates" in answer("set turns 2", session)
