@@ -339,9 +339,12 @@ class TrainingOptions(Options):
     average_decay: Annotated[float, Range(0, 1, below=True)] = 0.98
     """Decay per step of the mean of the weights that plays; 0: the last weights play (AGZ), as is fixed when a model
     is made."""
-    learning_rate_decay_steps: Natural = 4000
+    learning_rate_decay_steps: Annotated[Natural, Needs(learning_rate_cycle=0)] = 4000
     """Steps T after which the learning rate is halved, as learning_rate / (1 + step / T); 0: it is constant (AGZ: a
     tenth at 400,000 and 600,000)."""
+    learning_rate_cycle: Natural = 0
+    """Steps in which the learning rate falls to 0 along half a cosine, to begin anew after them (Loshchilov and Hutter
+    2017); 0: it never reaches 0."""
     batch_size: Count = 512
     """Positions per batch (AGZ: 2048)."""
     samples_per_position: Annotated[Above0, Needs(steps=0)] = 4.0

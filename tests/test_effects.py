@@ -80,6 +80,7 @@ OTHERS: dict[str, Any] = {
     "learning_rate_decay_steps": 1,
     "batch_size": 16,
     "steps": 2,
+    "learning_rate_cycle": 5,
     "precision": "float32",
     "root_value_share": 0.7,
     "policy_loss_weight": 0.5,
@@ -273,7 +274,8 @@ def weights_of(settings: Settings, directory: Path) -> list[list[float]]:
             for others in (
                 ({"optimizer": "sgd"}, ["learning_rate", "learning_rate_decay_steps", "batch_size", "steps"]),
                 ({"optimizer": "adam"}, ["optimizer", "average_decay"]),
-                ({"steps": 0}, ["samples_per_position", "steps"]),
+                ({"learning_rate_cycle": 4}, ["learning_rate_decay_steps", "learning_rate_cycle"]),
+                ({"steps": 0}, ["samples_per_position", "steps", "learning_rate_cycle"]),
             )
         ),
     ],

@@ -61,9 +61,10 @@ def prepare(model: Any, options: TrainingOptions) -> None:
 
     optimizer = model.optimizer if model.compiled else _new_optimizer(options)
     model.compile(optimizer)  # saved with the model
-    steps = options.learning_rate_decay_steps
-    decay = {"decay_steps": steps, "decay_rate": 1.0} if steps else {"decay_steps": 1, "decay_rate": 0.0}
-    optimizer.learning_rate = keras.optimizers.schedules.InverseTimeDecay(options.learning_rate, **decay)
+    rate, steps, cycle = options.learning_rate, options.learning_rate_decay_steps, options.learning_rate_cycle
+    decay, schedules = (steps, 1.0) if steps else (1, 0.0), keras.optimizers.schedules
+    falling = schedules.CosineDecayRestarts(rate, cycle, 1.0) if cycle else schedules.InverseTimeDecay(rate, *decay)
+    optimizer.learning_rate = falling
     optimizer.ema_momentum = options.average_decay
     if not optimizer.built:
         optimizer.build(model.trainable_variables)

@@ -7,9 +7,12 @@ import numpy as np
 from seraphim.game import Array, Game
 from seraphim.game.features import features_of, mover_first, still_to_come
 from seraphim.jit import kernel
-from seraphim.records.examples import Positions, by_player
+from seraphim.records.examples import Positions, by_player, pick
+from seraphim.records.sparse import SparseRows
+from seraphim.search.afterstates import MOST_MOVES
 
 _ROUNDING = 1e-6
+_LUCK_EVERY = 4  # of the positions that only tell luck, one is kept
 
 
 class Targets(NamedTuple):
@@ -51,6 +54,26 @@ def _mix(values: Array, expected: Array, luck: Array, ends: Array, td_lambda: fl
             if not ends[row]:
                 values[row, column] = (1 - td_lambda) * expected[row + 1, column] + td_lambda * values[row + 1, column]
             values[row, column] -= luck[row]
+
+
+def valued_by_turns(game: Game, positions: Positions) -> Positions:
+    """Leave out what self-play by afterstates never asks the network about, and most of what only tells luck.
+
+    Asked are the positions in which a turn ends, at the latest after MOST_MOVES moves; one after a roll, where that was
+    the only move before it, is asked to tell luck alone. Other positions within a turn would take a small network's
+    capacity from these.
+    """
+    to_play, legal = game.to_play(positions.states), positions.legal
+    choices = np.diff(legal.starts) if isinstance(legal, SparseRows) else legal.sum(axis=1)
+    goes_on = np.append(False, ~positions.ends[:-1] & (to_play[1:] == to_play[:-1]))
+    rolled = goes_on & (np.diff(positions.plies, prepend=0) > 1)  # chance moved in between
+    tells_luck = rolled & np.append(False, choices[:-1] == 1)
+    rows = np.arange(len(to_play))
+    begins = np.maximum.accumulate(np.where(goes_on & ~rolled, 0, rows))
+    kept = (rows - begins) % MOST_MOVES == 0
+    kept[tells_luck] = False
+    kept[np.flatnonzero(tells_luck)[::_LUCK_EVERY]] = True
+    return pick(positions, kept)
 
 
 def to_targets(game: Game, positions: Positions) -> Targets:

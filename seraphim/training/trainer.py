@@ -31,7 +31,7 @@ from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log, ScalarLog
 from seraphim.training import fit
 from seraphim.training.averaging import averaged
-from seraphim.training.targets import to_targets, with_returns
+from seraphim.training.targets import to_targets, valued_by_turns, with_returns
 
 # A snapshot's metrics.
 _PASSED = "gate_passed"
@@ -168,7 +168,10 @@ class Trainer:
         options, data = self._settings.training, self._folder.game_data
         generated = total_positions(data)
         positions, window = self._reader.read(fit.window_size(generated, options))
-        positions, clipped = to_targets(self._game, with_returns(self._game, positions, options.td_lambda))
+        positions = with_returns(self._game, positions, options.td_lambda)
+        if self._settings.self_play_search.by_turns:
+            positions = valued_by_turns(self._game, positions)
+        positions, clipped = to_targets(self._game, positions)
         if options.average_positions:
             positions = averaged(positions)
         model = self.model

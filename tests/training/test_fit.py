@@ -218,13 +218,14 @@ def test_batches_depend_only_on_seed_and_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "optimizer", "average_decay"), first_of(2, [RESNET, MLP], ["muon", "adam", "sgd"], [0.9, 0.0])
+    ("network", "optimizer", "average_decay", "decay"),
+    first_of(2, [RESNET, MLP], ["muon", "adam", "sgd"], [0.9, 0.0], ["decay_steps", "cycle"]),
 )
 def test_training_that_was_saved_and_loaded_continues_as_if_never_stopped(
-    network: NetworkOptions, optimizer: Optimizer, average_decay: float, tmp_path: Path
+    network: NetworkOptions, optimizer: Optimizer, average_decay: float, decay: str, tmp_path: Path
 ) -> None:
     positions = random_positions(100)
-    options = replace(OPTIONS, optimizer=optimizer, average_decay=average_decay, learning_rate_decay_steps=3)
+    options = replace(OPTIONS, optimizer=optimizer, average_decay=average_decay, **{f"learning_rate_{decay}": 3})
     source = batches(GAME.symmetries(), options, seed=3)
     model = prepared(network, options)
     train(model, positions, source, steps=10)
@@ -346,6 +347,17 @@ def test_the_learning_rate_falls_with_the_steps() -> None:
         training.train(random_positions(10), 3, quiet=True)
         sizes.append(float(model.optimizer.learning_rate))
     np.testing.assert_allclose(sizes, [0.5, 0.5 / 2.5, 0.5 / 4], rtol=1e-6)
+
+
+def test_the_learning_rate_begins_anew_after_each_cycle() -> None:
+    options = replace(PLAIN, learning_rate=0.5, batch_size=8, learning_rate_cycle=4, learning_rate_decay_steps=3)
+    model = prepared(MLP, options)
+    training, sizes = TrainingSteps(model, batches(IDENTITY, options)), [float(model.optimizer.learning_rate)]
+    for _ in range(9):
+        training.train(random_positions(10), 1, quiet=True)
+        sizes.append(float(model.optimizer.learning_rate))
+    expected = [0.25 * (1 + np.cos(np.pi * (step % 4) / 4)) for step in range(10)]
+    np.testing.assert_allclose(sizes, expected, rtol=1e-6)
 
 
 def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None:

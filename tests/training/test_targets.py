@@ -2,18 +2,21 @@
 
 from itertools import pairwise
 
+import games
 import numpy as np
 import pytest
 from reference import ArbitraryNetwork, exact_network
 from three_players import Guesses, Pile
 
+from backgammon.rules import ROLL
 from pig.game import Pig
-from seraphim.game import Array, Game, load_game
+from seraphim.game import Array, Game, PlainRules, load_game
 from seraphim.game.features import has_chance
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, Positions, concatenate, decode, encode
+from seraphim.search.evaluator import StateFunction
 from seraphim.selfplay.games import SelfPlay
-from seraphim.training.targets import with_returns
+from seraphim.training.targets import valued_by_turns, with_returns
 from twenty48.game import Twenty48
 
 GAMES: list[Game] = [load_game("backgammon"), load_game("connectfour"), Pile(), Twenty48(2, 2)]
@@ -71,6 +74,34 @@ def test_without_luck_the_return_of_best_play_is_the_exact_value(td_lambda: floa
     assert np.abs(positions.luck).max() > 0.1
     without = positions._replace(luck=np.zeros_like(positions.luck))
     assert np.abs(with_returns(game, without, td_lambda).values - best).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    "game", [*GAMES[:2], PlainRules(games.MOVES_TWICE), Pig(10), GAMES[3]], ids=lambda game: game.name
+)
+def test_positions_that_play_by_turns_asks_about_are_kept(game: Game) -> None:
+    network, asked = ArbitraryNetwork(game), set[bytes]()
+
+    def evaluate(states: Array) -> tuple[Array, Array]:
+        asked.update(state.tobytes() for state in states)
+        return network.infer(game.observe(states))
+
+    search = SearchOptions(root="afterstates")
+    play = SelfPlay(game, StateFunction(game, evaluate), search, SelfPlayOptions(2, random_plies=0), "seed")
+    positions = concatenate([decode(game, encode(game, record)) for record in play.play(iter(range(2)))])
+    kept = valued_by_turns(game, positions)
+    begins = np.append(True, positions.ends[:-1])  # which self-play has no reason to value
+    known = {state.tobytes() for state in positions.states[begins]} | asked
+    assert all(state.tobytes() in known for state in kept.states)
+    left_out = {state.tobytes() for state in positions.states} - {state.tobytes() for state in kept.states}
+    sole = game.legal(positions.states).sum(axis=1) == 1
+    tell_luck = {state.tobytes() for state in positions.states[1:][sole[:-1]]}
+    assert not (left_out & asked) - tell_luck
+    assert (game.name in ("backgammon", "nim of double moves")) == bool(left_out - asked)
+    if game.name == "backgammon":
+        rolls = kept.actions == ROLL
+        assert rolls.sum() == (positions.actions == ROLL).sum()
+        assert 3.5 < rolls.sum() / (~rolls).sum() < 4.5
 
 
 def test_a_return_of_lambda_0_is_the_value_of_the_next_position() -> None:
