@@ -20,6 +20,7 @@ from seraphim.errors import ModelError, SettingsError, shown, version
 from seraphim.game import AnyGame, Game, is_same, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, SavedNetwork
+from seraphim.machine import count_cores
 from seraphim.players import choose
 from seraphim.players.choose import Choose
 from seraphim.players.external.load import load_engine
@@ -170,6 +171,11 @@ class Roster:
                 return own_model(self.root, _model_of(name), self.trust)
         raise SettingsError("a standing tournament ranks the snapshots of a model: name one")
 
+    def player_of(self, model: Model, readouts: int | None) -> Choose:
+        """Return the player of a model; one that values whole turns, which takes longest by far, on all cores."""
+        threads = count_cores() if model.settings.search.by_turns else 1
+        return model.player(readouts, model.inferences(1 + self.games // 2, threads))
+
     def _folder(self, name: str) -> ModelFolder:
         try:
             folder = find_model(self.root, _model_of(name), self.trust)
@@ -216,7 +222,7 @@ class Roster:
     def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:
         def load() -> Choose:
             model = Model(game, SavedNetwork(snapshot.path, self.runtime, self.trust), settings=settings())
-            return model.player(0 if name.endswith(_RAW) else self.readouts, model.inferences(1 + self.games // 2))
+            return self.player_of(model, 0 if name.endswith(_RAW) else self.readouts)
 
         return Entrant(name, load)
 
@@ -238,7 +244,7 @@ def load_players(players: Sequence[str | Model | Choose], roster: Roster) -> tup
 
 def _player(player: str | Model | Choose, roster: Roster) -> Choose:
     if isinstance(player, Model):
-        return player.player(roster.readouts, player.inferences(1 + roster.games // 2))
+        return roster.player_of(player, roster.readouts)
     return roster.entrant(player).load() if isinstance(player, str) else player
 
 

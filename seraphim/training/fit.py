@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seraphim.errors import SettingsError
 from seraphim.game import Symmetries
 from seraphim.machine import has_bfloat16
 from seraphim.network import architectures
@@ -56,10 +57,19 @@ def prepare(model: Any, options: TrainingOptions) -> None:
     """Give a Keras model its optimizer; one that it already has is kept with its state.
 
     The learning rate is a function of the optimizer's step count, so that an interruption does not change it.
+
+    Raises:
+        SettingsError: the model was made with another optimizer, or without averages of its weights, or with them.
     """
     import keras
 
     optimizer = model.optimizer if model.compiled else _new_optimizer(options)
+    if (optimizer.name, optimizer.use_ema) != (options.optimizer, options.average_decay > 0):
+        averages = "with averages of its weights" if optimizer.use_ema else "with average_decay 0"
+        raise SettingsError(
+            f"the model was made with optimizer {optimizer.name} and {averages}, not with optimizer "
+            f"{options.optimizer} and average_decay {options.average_decay:g}: correct its settings.json"
+        )
     model.compile(optimizer)  # saved with the model
     rate, steps, cycle = options.learning_rate, options.learning_rate_decay_steps, options.learning_rate_cycle
     decay, schedules = (steps, 1.0) if steps else (1, 0.0), keras.optimizers.schedules

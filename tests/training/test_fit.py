@@ -370,6 +370,15 @@ def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None
     np.testing.assert_array_equal(before["policy/kernel"], variables(model)["policy/kernel"])
 
 
+@pytest.mark.parametrize("changed", [{"optimizer": "adam"}, {"average_decay": 0.0}])
+def test_a_loaded_model_is_not_trained_by_another_optimizer(changed: dict[str, Any], tmp_path: Path) -> None:
+    saved_model.save_snapshot(prepared(), tmp_path / "snapshot")
+    model, options = saved_model.load_model(tmp_path / "snapshot"), replace(OPTIONS, **changed)
+    with pytest.raises(SettingsError, match="made with optimizer muon and with averages"):
+        fit.prepare(model, options)
+    fit.prepare(model, OPTIONS)
+
+
 def test_bfloat16_is_for_the_training_alone() -> None:
     # Products of float32 numbers that bfloat16 does not hold.
     options = replace(OPTIONS, precision="bfloat16", average_decay=0)
