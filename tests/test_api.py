@@ -162,7 +162,7 @@ def test_with_three_players_each_has_a_value() -> None:
     assert seraphim.play_table("mcts:10", "random", 60, game="threes").lead.interval[0] > 0
     with pytest.raises(GameError, match="threes is a game for more: seraphim.play_table plays it"):
         seraphim.match("random", "random", game="threes")
-    with pytest.raises(GameError, match="threes is for several players: seraphim.match or play_table plays it"):
+    with pytest.raises(GameError, match="threes is for several players: seraphim.play_table plays it"):
         seraphim.play_alone("random", game="threes")
     with pytest.raises(SeraphimError, match="minimax plays games for one or two players, not threes: take mcts"):
         seraphim.play_table("minimax:2", "random", 6, game="threes")

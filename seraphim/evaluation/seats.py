@@ -62,7 +62,8 @@ def play_solo(game: Game, player: Choose, openings: Openings, watch: OnPly | Non
         ModelError: as `play_games`.
     """
     if not is_for_one(game):
-        raise GameError(f"{game.name} is for several players: seraphim.match or play_table plays it")
+        plays = "match" if num_columns(game) == 1 else "play_table"
+        raise GameError(f"{game.name} is for several players: seraphim.{plays} plays it")
     seats = np.zeros((len(openings.states), 1), np.int64)
     played = play_games(game, [player], seats, openings, watch)
     return SoloGames(played.results * (features_of(game).points or 1.0), played.cut_off)
@@ -105,7 +106,8 @@ def seatings_of(game: Game) -> Array:
     """
     seats = num_columns(game)
     if seats == 1:
-        raise GameError(f"{game.name} is not for more than two players: seraphim.match or play_alone plays it")
+        plays = "play_alone" if is_for_one(game) else "match"
+        raise GameError(f"{game.name} is not for more than two players: seraphim.{plays} plays it")
     if seats <= _ALL_SEATINGS:
         ways = [way for way in product((0, 1), repeat=seats) if 0 < sum(way) < seats]
     else:

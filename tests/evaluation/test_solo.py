@@ -86,5 +86,5 @@ def test_what_is_for_two_players_says_so() -> None:
         Tournament(GAME, Conditions())
     with pytest.raises(GameError, match="^matches are for two players"):
         seraphim.match("random", "random", game="twenty48:2x2")
-    with pytest.raises(GameError, match="^tictactoe is for several players: seraphim.match or play_table plays it"):
+    with pytest.raises(GameError, match="^tictactoe is for several players: seraphim.match plays it"):
         play_solo(TICTACTOE, random_player(TICTACTOE), make_openings(TICTACTOE, 2, 0))
