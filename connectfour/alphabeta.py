@@ -23,16 +23,7 @@ that do not lose at once, moves ordered by the threats they make, null windows o
 
 import numpy as np
 
-from connectfour.bitsets import (
-    BOTTOM,
-    CELLS,
-    LOWER_ROWS,
-    UPPER_ROWS,
-    completes,
-    count,
-    key_of,
-    safe_moves,
-)
+from connectfour.bitsets import BOTTOM, CELLS, LOWER_ROWS, UPPER_ROWS, completes, count, key_of, safe_moves
 from connectfour.lines import completing
 from connectfour.rules import COLUMN, COLUMNS, FULL, ROWS, STRIDE
 from seraphim.game import Array

@@ -4,11 +4,4 @@ from othello.game import GAME, SETTINGS, state_from_board
 from othello.perfect import action_results, perfect_actions
 from othello.positions import position_sets
 
-__all__ = [
-    "GAME",
-    "SETTINGS",
-    "action_results",
-    "perfect_actions",
-    "position_sets",
-    "state_from_board",
-]
+__all__ = ["GAME", "SETTINGS", "action_results", "perfect_actions", "position_sets", "state_from_board"]

@@ -21,16 +21,7 @@ from seraphim.errors import FileError, SeraphimError, SettingsError, shown
 from seraphim.inference import Runtime
 from seraphim.machine import INTERRUPTED, leave_closed_pipe, leave_interrupted, prepare_streams, raise_interrupts
 from seraphim.options import MOST, MOST_SEED, Part
-from seraphim.settings import (
-    OPTIONS,
-    PREFIX,
-    REMOVED,
-    SECTIONS,
-    SELF_PLAY_SEARCH,
-    Settings,
-    option_meanings,
-    removal,
-)
+from seraphim.settings import OPTIONS, PREFIX, REMOVED, SECTIONS, SELF_PLAY_SEARCH, Settings, option_meanings, removal
 from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import data_root, find_model, own_model

@@ -14,11 +14,4 @@ from seraphim.inference.interface import Precision, Runtime
 from seraphim.inference.loading import SavedNetwork, load_inference, uses_gpu
 from seraphim.inference.tensorflow import load_network
 
-__all__ = [
-    "Precision",
-    "Runtime",
-    "SavedNetwork",
-    "load_inference",
-    "load_network",
-    "uses_gpu",
-]
+__all__ = ["Precision", "Runtime", "SavedNetwork", "load_inference", "load_network", "uses_gpu"]

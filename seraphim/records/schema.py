@@ -221,10 +221,7 @@ def _action_type(shapes: Shapes) -> np.dtype[Any]:
 
 
 def _to_sparse_examples(shapes: Shapes, columns: Mapping[str, Array]) -> Iterator[bytes]:
-    constants = {
-        "schema": Feature("int64_list", [SPARSE]),
-        "game": Feature("bytes_list", [shapes.game.encode()]),
-    }
+    constants = {"schema": Feature("int64_list", [SPARSE]), "game": Feature("bytes_list", [shapes.game.encode()])}
     kinds = {name: kind for name, (kind, _) in _stored(shapes).items()}
     for row in range(len(columns["ply"])):
         actions = np.flatnonzero(columns["legal"][row])

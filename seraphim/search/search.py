@@ -24,16 +24,7 @@ from seraphim.search.cache import allocate_cache, num_slots
 from seraphim.search.evaluator import Counters, Inference, LeafQueue
 from seraphim.search.roots import Result
 from seraphim.search.selection import halving_schedules, to_rule
-from seraphim.search.tree import (
-    AT_REST,
-    MOST_ACTIONS,
-    MOST_LEAVES,
-    ROOT_KEYS,
-    NewPositions,
-    Room,
-    allocate,
-    slots,
-)
+from seraphim.search.tree import AT_REST, MOST_ACTIONS, MOST_LEAVES, ROOT_KEYS, NewPositions, Room, allocate, slots
 
 _BATCH_SHARE = 0.75  # of the rows: a batch for the network
 

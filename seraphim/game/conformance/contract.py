@@ -7,15 +7,7 @@ import numpy as np
 
 from seraphim.game import CHANCE, EMPTY, Array, Game, Symmetries, board_of
 from seraphim.game.conformance.calls import IDENTITY, Calls
-from seraphim.game.conformance.walk import (
-    Counterexample,
-    History,
-    Inspected,
-    describe,
-    name_actions,
-    observed,
-    raised,
-)
+from seraphim.game.conformance.walk import Counterexample, History, Inspected, describe, name_actions, observed, raised
 from seraphim.game.features import features_of, has_chance, num_columns, num_players
 from seraphim.game.interface import LOOKS_WITHOUT_CELLS, OFF_BOARD
 from seraphim.game.notation import followers, label_in, labels_along, labels_vary

@@ -8,13 +8,7 @@ In dependency order:
     adapter    a game of OpenSpiel as one of ours
 """
 
-from seraphim.game.openspiel.adapter import (
-    MOST_PLIES,
-    PREFIX,
-    SPARE_PLIES,
-    OpenSpielGame,
-    load_module,
-)
+from seraphim.game.openspiel.adapter import MOST_PLIES, PREFIX, SPARE_PLIES, OpenSpielGame, load_module
 from seraphim.game.openspiel.cache import StateCache
 from seraphim.game.openspiel.catalog import playable_games
 

@@ -344,11 +344,7 @@ def load_module(name: str) -> ModuleType:
             raise ValueError("the game is over where it begins")
         game.render(start)
         label_in(game, start, int(possible.argmax()))
-    except (
-        RuntimeError,
-        ValueError,
-        MemoryError,
-    ) as error:  # of OpenSpiel, as on boards of more rows than letters
+    except (RuntimeError, ValueError, MemoryError) as error:  # of OpenSpiel, as on boards of more rows than letters
         name, reason = name.removeprefix(PREFIX), " ".join(str(error).split())
         raise GameError(f"OpenSpiel cannot play {name!r}, try other parameters: {reason}") from error
     vars(module).update(GAME=game, SETTINGS={"self_play": {"concurrent_games": 32}}, __file__=__file__)
