@@ -49,12 +49,7 @@ class SeriesResult:
 
 
 def play_series(
-    game: Game,
-    first: Choose,
-    second: Callable[[int], Choose],
-    games: int,
-    seed: int = 0,
-    watch: OnPly | None = None,
+    game: Game, first: Choose, second: Callable[[int], Choose], games: int, seed: int = 0, watch: OnPly | None = None
 ) -> SeriesResult:
     """Return the result of a series: its games begin at the initial position, and the first player moves first.
 

@@ -154,11 +154,7 @@ class Model:
 
     @checked(readouts=Count, threshold=PositiveShare, seconds=NotNegative)
     def review(
-        self,
-        moves: GameMoves,
-        readouts: int | None = None,
-        threshold: float = MISTAKE,
-        seconds: float = SOLVER_SECONDS,
+        self, moves: GameMoves, readouts: int | None = None, threshold: float = MISTAKE, seconds: float = SOLVER_SECONDS
     ) -> GameReview:
         """Review a game, finished or not: search each of its positions, and find the moves that lost much.
 

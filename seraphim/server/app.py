@@ -55,10 +55,7 @@ pages = APIRouter(include_in_schema=False)
 
 
 def create_app(
-    host: ModelHost,
-    limits: ServerLimits | None = None,
-    access: Access | None = None,
-    engines: EngineHost | None = None,
+    host: ModelHost, limits: ServerLimits | None = None, access: Access | None = None, engines: EngineHost | None = None
 ) -> FastAPI:
     """Return the application, which closes the host and the engines when it ends."""
     limits = limits or ServerLimits()

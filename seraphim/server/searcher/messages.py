@@ -21,12 +21,7 @@ _MAX_ERROR = 500  # characters of an error, which may quote what a client sent
 Message = dict[str, Any]
 
 
-def to_line(
-    game: Game,
-    start: tuple[int, ...] | None,
-    moves: Sequence[int],
-    before: Line | None = None,
-) -> Line:
+def to_line(game: Game, start: tuple[int, ...] | None, moves: Sequence[int], before: Line | None = None) -> Line:
     """Return the position that a client means; if it follows from the position `before`, only the rest is played.
 
     Raises:
