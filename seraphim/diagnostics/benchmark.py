@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -40,20 +39,13 @@ _ROUNDS = 3  # the result is their median
 _POSITIONS = 12  # for the latency
 
 
-def measure_workers(
-    settings: Settings,
-    snapshot: Path,
-    runtime: Runtime,
-    num_workers: int,
-    seconds: float,
-    watch: AbstractContextManager[object] | None = None,
-) -> Figures:
+def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_workers: int, seconds: float) -> Figures:
     """Measure self-play by worker processes, including the encoding of records but not their writing.
 
-    It takes at least `seconds` after a warm-up, inside of `watch`. The number of games is a multiple of those played at
-    a time, because games that start together end together. No workers (0) are as many as `WorkerPool` takes.
+    It takes at least `seconds` after a warm-up. The number of games is a multiple of those played at a time, because
+    games that start together end together. No workers (0) are as many as `WorkerPool` takes.
     """
-    with WorkerPool(settings, runtime, num_workers) as pool, ExitStack() as measuring:
+    with WorkerPool(settings, runtime, num_workers) as pool:
         marks: list[tuple[float, int, Work]] = []
         # The warm-up ends when as many games are finished as are played at a time: by then they are of all ages.
         cycle = settings.self_play.concurrent_games * pool.num_workers
@@ -61,10 +53,7 @@ def measure_workers(
             now = time.perf_counter()
             if games % cycle == 0 and (not marks or now - marks[0][0] > seconds):
                 marks.append((now, games, pool.work()))
-                if len(marks) == 1 and watch:
-                    measuring.enter_context(watch)
                 if len(marks) == 2:
-                    measuring.close()
                     pool.stop()
     (start, games_before, before), (end, games_after, after) = marks[:2]
     elapsed = end - start

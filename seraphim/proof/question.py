@@ -27,7 +27,6 @@ class Question:
         self, game: Game, inferences: Sequence[Inference], claim: Claim, position: Array, megabytes: int
     ) -> None:
         """Begin; see `Prover`. Each of the two searches takes half of the memory, and at least a megabyte."""
-        self._claim = claim
         self._facts = np.array([_FORMAT, game.name, str(claim), str(position.tolist())])
         self._megabytes = megabytes
         half = max(1, megabytes // 2)
