@@ -20,12 +20,11 @@ import numpy as np
 from connectfour.bitsets import CELLS
 from connectfour.game import DIGITS, GAME, position_from_moves
 from connectfour.positions import NAMES, format_position
-from connectfour.rules import COLUMN, COLUMNS, STRIDE
 from connectfour.solver import Solver
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.loading import Split
-from seraphim.game.solved_files import append_positions
+from seraphim.game.solved_files import append_positions, canonical
 
 
 class Bounds(NamedTuple):
@@ -73,14 +72,14 @@ def generate(
         excluded: states int64 [P, 2] that are left out of the set, with their mirror images.
     """
     path, began = folder / f"{name}.txt", time.monotonic()
-    outside = {_unmirrored(state) for state in ([] if excluded is None else excluded)}
+    outside = {canonical(GAME, state) for state in ([] if excluded is None else excluded)}
     for line in append_positions(path, count, lambda written: _lines(path, seed, written, solver, outside)):
         yield line
         if max_seconds is not None and time.monotonic() - began > max_seconds:
             break
 
 
-def _lines(path: Path, seed: int, written: list[str], solver: Solver, excluded: set[tuple[int, ...]]) -> Iterator[str]:
+def _lines(path: Path, seed: int, written: list[str], solver: Solver, excluded: set[bytes]) -> Iterator[str]:
     # The lines of the set in a file, without end, after those whose moves are in `written`.
     bounds = BOUNDS[path.stem]
     generator = np.random.default_rng([seed, NAMES.index(path.stem)])
@@ -93,20 +92,18 @@ def _lines(path: Path, seed: int, written: list[str], solver: Solver, excluded: 
         elif len(written) > 1:
             while _draw(generator, bounds) != written[-1]:  # all until the last one were decided before
                 pass
-        seen.update(_unmirrored(position_from_moves(each)) for each in [moves, *written])
+        seen.update(canonical(GAME, position_from_moves(each)) for each in [moves, *written])
         written = []
 
 
-def _belonging(
-    generator: np.random.Generator, bounds: Bounds, solver: Solver, seen: set[tuple[int, ...]]
-) -> Iterator[str]:
+def _belonging(generator: np.random.Generator, bounds: Bounds, solver: Solver, seen: set[bytes]) -> Iterator[str]:
     # The moves to random positions that belong to a set and are not `seen`, without end.
     while True:
         moves = _draw(generator, bounds)
         if moves is None:
             continue
         state = position_from_moves(moves)
-        if _unmirrored(state) not in seen and _belongs(state, bounds, solver):
+        if canonical(GAME, state) not in seen and _belongs(state, bounds, solver):
             yield moves
 
 
@@ -131,14 +128,3 @@ def _draw(generator: np.random.Generator, bounds: Bounds) -> str | None:
         moves += DIGITS[legal[chosen]]
         states = successors[chosen : chosen + 1]
     return moves
-
-
-def _unmirrored(state: Array) -> tuple[int, ...]:
-    # The same words for a position and its mirror image.
-    words = tuple(int(word) for word in state)
-    return min(words, tuple(_mirrored(word) for word in words))
-
-
-def _mirrored(stones: int) -> int:
-    columns = [stones >> STRIDE * column & COLUMN for column in range(COLUMNS)]
-    return sum(column << STRIDE * place for place, column in enumerate(reversed(columns)))

@@ -18,7 +18,7 @@ from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.interface import random_actions
 from seraphim.game.loading import Split
-from seraphim.game.solved_files import append_positions, play_games
+from seraphim.game.solved_files import append_positions, canonical, play_games
 
 FEWEST_RANDOM, MOST_RANDOM = 4, 30
 RANDOM_SHARE = 0.1
@@ -47,7 +47,7 @@ def generate(
         excluded: states int64 [P, 2] that are left out of the set, with symmetric ones.
     """
     path, solver = folder / f"{name}.txt", EndgameSolver(256)
-    seen = set() if excluded is None else set(map(_canonical, excluded))
+    seen = {canonical(GAME, state) for state in ([] if excluded is None else excluded)}
 
     def lines_after(done: list[str]) -> Iterator[str]:
         for number, moves in enumerate(_draw(name, seed, players, seen)):
@@ -68,7 +68,7 @@ def _draw(name: str, seed: int, players: Sequence[Callable[[Array], Array]], see
     random = np.random.default_rng([seed, [*EMPTY_CELLS].index(name)])
     while True:
         for state, moves in zip(*_play(EMPTY_CELLS[name], players, random), strict=True):
-            key = _canonical(state)
+            key = canonical(GAME, state)
             if GAME.legal(state[None]).sum() > 1 and key not in seen:
                 seen.add(key)
                 yield moves
@@ -98,9 +98,3 @@ def _play(
         states[active] = GAME.step(states[active], actions[active])
     reached = np.flatnonzero(count_empty(states) == empty)
     return states[reached], [moves[row] for row in reached]
-
-
-def _canonical(state: Array) -> bytes:
-    # The same for symmetric positions: the smallest of their observations.
-    observation = GAME.observe(state[None]).ravel()
-    return min(observation[order].tobytes() for order in GAME.symmetries().observations)

@@ -98,6 +98,12 @@ def append_positions(path: Path, count: int, lines_after: Callable[[list[str]], 
         yield line
 
 
+def canonical(game: Game, state: Array) -> bytes:
+    """Return the same for symmetric positions: the smallest of their observations."""
+    observation = game.observe(state[None]).ravel()
+    return min(observation[order].tobytes() for order in game.symmetries().observations)
+
+
 def play_games(game: Game, games: Sequence[str]) -> tuple[list[list[int]], Array]:
     """Return the actions of P games, each given as its moves, and the states int64 [P, W] that they lead to.
 

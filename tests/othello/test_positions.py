@@ -7,13 +7,13 @@ import pytest
 
 from othello.game import GAME, count_empty
 from othello.positions import EMPTY_CELLS, FILES, FOLDER, format_position
-from othello.positions.generator import _canonical, generate
+from othello.positions.generator import generate
 from othello.solver import EndgameSolver
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.loading import Split
 from seraphim.game.solved import load_position_sets
-from seraphim.game.solved_files import play_games
+from seraphim.game.solved_files import canonical, play_games
 
 COUNT = 1000
 SPLITS: tuple[Split, ...] = ("validation", "test")
@@ -45,7 +45,7 @@ def test_sets_hold_what_their_names_say(name: str, split: Split) -> None:
 
 @pytest.mark.parametrize("name", EMPTY_CELLS)
 def test_no_position_is_in_a_set_twice_nor_in_two_splits_nor_in_a_former_test_set(name: str) -> None:
-    keys = [_canonical(state) for split in (*SPLITS, "former") for state in FILES.read(name, split).states]
+    keys = [canonical(GAME, state) for split in (*SPLITS, "former") for state in FILES.read(name, split).states]
     assert len(set(keys)) == 3 * COUNT
 
 
