@@ -23,9 +23,8 @@ from seraphim.game import Array, Game
 from seraphim.game.features import features_of
 from seraphim.game.notation import label_in
 from seraphim.players.external.player import EnginePlayer, Moves
-from seraphim.players.external.process import EngineLostError, EngineProcess, EngineSilentError
+from seraphim.players.external.process import THINKING_SECONDS, EngineLostError, EngineProcess, EngineSilentError
 
-THINKING_SECONDS = 300.0  # at most, for an answer
 STARTING_SECONDS = 60.0
 GAMES_FOLDER = "/usr/games"  # where Debian puts it, which root's path leaves out
 MOST_PLIES = 4  # that it looks ahead

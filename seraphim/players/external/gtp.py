@@ -9,10 +9,7 @@ from seraphim.game import Array, Game
 from seraphim.game.features import check_two_players
 from seraphim.players.external.move_names import COLORS, board_size, must_pass, vertex_names
 from seraphim.players.external.player import EnginePlayer, Moves, chosen
-from seraphim.players.external.process import EngineProcess
-
-THINKING_SECONDS = 300.0  # at most, for a move
-ANSWER_SECONDS = 60.0  # for any other command
+from seraphim.players.external.process import ANSWER_SECONDS, THINKING_SECONDS, EngineProcess
 
 
 class GtpEngine:

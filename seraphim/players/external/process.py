@@ -14,6 +14,8 @@ from typing import IO, Any
 
 from seraphim.errors import NotInstalledError, SettingsError
 
+THINKING_SECONDS = 300.0  # at most, for a move
+ANSWER_SECONDS = 60.0  # for any other command
 GRACE_SECONDS = 2.0  # from the end of its input until a program is killed
 
 

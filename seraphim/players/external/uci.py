@@ -11,10 +11,8 @@ from seraphim.game import Game
 from seraphim.game.features import features_of
 from seraphim.players.external.move_names import SHOWN, uci_names
 from seraphim.players.external.player import EnginePlayer, Moves, chosen
-from seraphim.players.external.process import EngineProcess
+from seraphim.players.external.process import ANSWER_SECONDS, THINKING_SECONDS, EngineProcess
 
-THINKING_SECONDS = 300.0  # at most, for a move
-ANSWER_SECONDS = 60.0  # for any other command
 LIMIT = "movetime 1000"  # of a search, where the name does not say it
 _LIMITS = re.compile("( (depth|nodes|movetime) [1-9][0-9]*)+")
 
