@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from seraphim.server.quotas import to_client
+from seraphim.server.quotas import to_address, to_client
 
 _MAX_FRAGMENTS = 1024  # of a message; empty ones would fill the memory without filling a message
 
@@ -56,10 +56,8 @@ class SilentConnections:
         connection.abort()
 
     def _is_proxy(self, address: str) -> bool:
-        try:
-            return any(ipaddress.ip_address(address) in network for network in self._proxies)
-        except ValueError:
-            return False
+        parsed = to_address(address)
+        return parsed is not None and any(parsed in network for network in self._proxies)
 
 
 class _SlowReaderTimeout(asyncio.Protocol):

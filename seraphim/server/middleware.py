@@ -7,7 +7,6 @@ their files: these are small, and browsers keep them. Knows nothing of models an
 
 import asyncio
 import contextlib
-import ipaddress
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seraphim.errors import CapacityError, QuotaError
-from seraphim.server.quotas import Quota, to_client
+from seraphim.server.quotas import Quota, to_address, to_client
 
 HEADERS = {
     # Only files of this server; WebAssembly and workers, which run networks in the browser.
@@ -154,7 +153,7 @@ class Guard:
         host, origin, allowed = headers.get("host", ""), headers.get("origin"), self._access.allowed_hosts
         name = _host_of(f"//{host}")
         # A page from elsewhere can make its own name lead here, but not be at an address of ours.
-        if allowed is not None and name not in allowed and not _is_address(name):
+        if allowed is not None and name not in allowed and to_address(name) is None:
             raise HTTPException(400, f"host {name[:80]!r} is not allowed: name it with --allowed_hosts")
         is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         if origin is not None and not is_read and not self._is_allowed(origin, host):
@@ -204,13 +203,6 @@ class Guard:
 def _is_file(path: str) -> bool:
     # Pages are no files: to name the version of its files, a page reads them all.
     return not path.startswith("/api/") and PurePosixPath(path).suffix not in ("", ".html")
-
-
-def _is_address(name: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(name))
-    except ValueError:
-        return False
 
 
 def _host_of(address: str) -> str:

@@ -20,11 +20,18 @@ _NO_ADDRESS = "unknown"
 T = TypeVar("T")
 
 
+def to_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an IP address; None if the text is not one."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
 def to_client(address: str) -> str:
     """Return the client of an address: the address itself, or the /64 network of an IPv6 address."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
+    parsed = to_address(address)
+    if parsed is None:
         return _NO_ADDRESS
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)

@@ -15,6 +15,7 @@ from seraphim.errors import SettingsError
 from seraphim.server.app import create_app
 from seraphim.server.connections import Network, SilentConnections, http_protocol, websocket_protocol
 from seraphim.server.middleware import LOOPBACK, Access, Throttle
+from seraphim.server.quotas import to_address
 from seraphim.server.searcher.engine_host import EngineHost
 from seraphim.server.searcher.model_host import ModelHost
 from seraphim.server.searcher.requests import MAX_BYTES
@@ -94,10 +95,8 @@ def bind(
 
 def is_loopback(address: str) -> bool:
     """Return whether only this machine can reach one of its addresses."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address.lower() == "localhost"
+    parsed = to_address(address)
+    return address.lower() == "localhost" if parsed is None else parsed.is_loopback
 
 
 def _own_names(address: str) -> frozenset[str]:
