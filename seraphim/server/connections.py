@@ -60,36 +60,36 @@ class SilentConnections:
         return parsed is not None and any(parsed in network for network in self._proxies)
 
 
-class _SlowReaderTimeout(asyncio.Protocol):
-    # Closes a connection whose client reads too little of an answer for more to be written.
+class _Watched(asyncio.Protocol):
+    # Closes a connection whose client reads too little of an answer for more to be written; forgets one that ends.
 
     transport: asyncio.Transport
-    seconds: float
+    _silent: SilentConnections
     _timer: asyncio.TimerHandle | None = None
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._timer = asyncio.get_running_loop().call_later(self.seconds, self.transport.abort)
+        self._timer = asyncio.get_running_loop().call_later(self._silent.seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         if self._timer is not None:
             self._timer.cancel()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._silent.discard(self.transport)
+        super().connection_lost(exc)
+
 
 def http_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
     """Return Uvicorn's protocol, with a count of connections that have no request under way."""
 
-    class HttpProtocol(_SlowReaderTimeout, H11Protocol):
-        seconds = silent.seconds
+    class HttpProtocol(_Watched, H11Protocol):
+        _silent = silent
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             silent.add(transport)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            silent.discard(self.transport)
-            super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -117,8 +117,8 @@ def http_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
 def websocket_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
     """Return Uvicorn's protocol, with a bound on fragments, and a count of connections that clients are to close."""
 
-    class WebSocketProtocol(_SlowReaderTimeout, WebSocketsSansIOProtocol):
-        seconds = silent.seconds
+    class WebSocketProtocol(_Watched, WebSocketsSansIOProtocol):
+        _silent = silent
 
         async def send(self, message: Any) -> None:
             await super().send(message)
@@ -134,9 +134,5 @@ def websocket_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
             super().on_task_complete(task)
             if not self.disconnected:
                 silent.add(self.transport)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            silent.discard(self.transport)
-            super().connection_lost(exc)
 
     return WebSocketProtocol
