@@ -30,10 +30,9 @@ def to_line(game: Game, start: tuple[int, ...] | None, moves: Sequence[int], bef
     if len(moves) > game.max_plies:
         raise GameError(f"a game of {game.name} has {game.max_plies} moves at most, not {len(moves)}")
     known = 0 if before is None else len(before.moves)
-    if before is not None:
-        states = before.state[None]
-    else:
-        states = game.initial(1) if start is None else _checked_start(game, start)[None]
+    states = _begin(game, start) if before is None else before.state[None]
+    if before is None and start is not None:
+        check_position(game, states[0])
     for place, action in enumerate(moves[known:], start=known + 1):
         possible = followers(game, states)[0]
         if not 0 <= action < len(possible) or not possible[action]:
@@ -54,10 +53,8 @@ def _is_chance(game: Game, state: Array) -> bool:
     return int(game.to_play(state[None])[0]) == CHANCE
 
 
-def _checked_start(game: Game, start: tuple[int, ...]) -> Array:
-    state = np.array(start, np.int64)
-    check_position(game, state)
-    return state
+def _begin(game: Game, start: tuple[int, ...] | None) -> Array:
+    return game.initial(1) if start is None else np.array([start], np.int64)
 
 
 def check_unfinished(game: Game, line: Line) -> None:
@@ -105,10 +102,8 @@ def to_played(
     """Return the moves of a line; if the line follows from `before`, `played` are the moves of that."""
     if not labels_vary(game) and num_players(game) <= 2:
         return [LabeledMove(game.action_label(action), None) for action in line.moves]
-    if before is not None:
-        found, states = list(played), before.state[None]
-    else:
-        found, states = [], game.initial(1) if line.start is None else np.array([line.start], np.int64)
+    found = [] if before is None else list(played)
+    states = _begin(game, line.start) if before is None else before.state[None]
     for action in line.moves[len(found) :]:
         found.append(LabeledMove(label_in(game, states[0], action), int(game.to_play(states)[0])))
         states = game.step(states, np.array([action]))
