@@ -57,6 +57,14 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def read_json_if_valid(path: Path) -> dict[str, Any] | None:
+    """Return the object in a JSON file; None where `read_json` raises an error."""
+    try:
+        return read_json(path)
+    except (OSError, ValueError):
+        return None
+
+
 @dataclass(frozen=True)
 class Settings:
     """All options of a model."""

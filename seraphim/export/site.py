@@ -24,7 +24,7 @@ from typing import Any
 from seraphim.errors import FileError, GameError, NotInstalledError
 from seraphim.export.formats import Parity, convert
 from seraphim.game import load_features, load_game
-from seraphim.settings import Settings, read_json
+from seraphim.settings import Settings, read_json_if_valid
 from seraphim.storage.models import Snapshot
 from seraphim.storage.shipped import SHIPPED
 
@@ -89,11 +89,7 @@ def find_library(project: Path = SHIPPED) -> Library:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    # The object in a file; empty if there is none.
-    try:
-        return read_json(file)
-    except (OSError, ValueError):
-        return {}
+    return read_json_if_valid(file) or {}
 
 
 def _install(project: Path) -> str:

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 import google_crc32c
 
 from seraphim.errors import SettingsError, shown
-from seraphim.settings import read_json
+from seraphim.settings import read_json_if_valid
 
 try:
     import fcntl
@@ -70,10 +70,7 @@ def seal(folder: Path, facts: Mapping[str, Any]) -> None:
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """Return the facts in a folder's manifest; None if it is missing or incomplete."""
-    try:
-        return read_json(folder / MANIFEST)
-    except (OSError, ValueError):
-        return None
+    return read_json_if_valid(folder / MANIFEST)
 
 
 def find_damage(folder: Path, thorough: bool = False) -> str | None:

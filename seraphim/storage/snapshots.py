@@ -1,6 +1,5 @@
 """Snapshots of models: their names, their metrics, and where they may lie."""
 
-import contextlib
 import json
 import re
 import sys
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seraphim.errors import SettingsError, shown
-from seraphim.settings import read_json
+from seraphim.settings import read_json_if_valid
 from seraphim.storage import atomic
 
 MAX_NAME = 64
@@ -68,9 +67,7 @@ class Snapshot:
         atomic.replace_file(self.path / FIGURES, content.encode() + b"\n")
 
     def _added_metrics(self) -> dict[str, float]:
-        with contextlib.suppress(OSError, ValueError):
-            return _numbers(read_json(self.path / FIGURES))
-        return {}
+        return _numbers(read_json_if_valid(self.path / FIGURES))
 
 
 def _numbers(metrics: object) -> dict[str, float]:
