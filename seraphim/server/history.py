@@ -131,35 +131,31 @@ def _to_summary(game: Game, game_id: str, positions: Positions) -> Message:
 
 
 def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
-    to_play = game.to_play(positions.states)
     expected = by_player(game, positions._replace(values=positions.root_values)).tolist()
     return {
         "game_id": game_id,
         **_to_result(game, positions),
         "labels_vary": labels_vary(game),
         **_to_kind(game),
-        "positions": [
-            {
-                "ply": int(positions.plies[row]),
-                "board": to_board(board_of(game, positions.states[row])),
-                "text": game.render(positions.states[row]),
-                "to_play": int(to_play[row]),
-                "action": int(positions.actions[row]),
-                "label": label_in(game, positions.states[row], int(positions.actions[row])),
-                "labels": {
-                    str(action): label_in(game, positions.states[row], action)
-                    for action in np.flatnonzero(positions.legal[row]).tolist()
-                },
-                "root_value": float(of_mover(positions.root_values)[row]),
-                **({"root_values": expected[row]} if num_columns(game) > 2 else {}),  # of each player
-                "value": float(of_mover(positions.values)[row]) if positions.value_weights[row] else None,
-                "policy": {
-                    label_in(game, positions.states[row], action): float(positions.policies[row][action])
-                    for action in np.flatnonzero(positions.legal[row]).tolist()
-                },
-            }
-            for row in range(len(to_play))
-        ],
+        "positions": [_to_position(game, positions, row, values) for row, values in enumerate(expected)],
+    }
+
+
+def _to_position(game: Game, positions: Positions, row: int, expected: list[float]) -> Message:
+    state, action = positions.states[row], int(positions.actions[row])
+    labels = {each: label_in(game, state, each) for each in np.flatnonzero(positions.legal[row]).tolist()}
+    return {
+        "ply": int(positions.plies[row]),
+        "board": to_board(board_of(game, state)),
+        "text": game.render(state),
+        "to_play": int(game.to_play(state[None])[0]),
+        "action": action,
+        "label": label_in(game, state, action),
+        "labels": {str(each): label for each, label in labels.items()},
+        "root_value": float(of_mover(positions.root_values)[row]),
+        **({"root_values": expected} if num_columns(game) > 2 else {}),  # of each player
+        "value": float(of_mover(positions.values)[row]) if positions.value_weights[row] else None,
+        "policy": {label: float(positions.policies[row][each]) for each, label in labels.items()},
     }
 
 
