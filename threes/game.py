@@ -10,7 +10,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Board, Symmetries
-from seraphim.game.grid import LETTERS, Grid, bits_of, move_cells
+from seraphim.game.grid import LETTERS, Grid, bits_of, move_cells, turned_rectangle
 from threes import rules
 from threes.rules import PLAYERS
 
@@ -70,10 +70,7 @@ class Threes(Grid):
 
     def symmetries(self) -> Symmetries:
         """Return those of the rectangle, or of the square."""
-        board = np.arange(self.num_actions, dtype=np.int32).reshape(self.rows, self.columns)
-        sides = [board, board[:, ::-1], *([board.T, board.T[:, ::-1]] if self.rows == self.columns else [])]
-        turned = np.stack([np.rot90(side, turns).ravel() for side in sides for turns in (0, 2)])
-        return move_cells(turned, planes=PLAYERS)
+        return move_cells(turned_rectangle(self.rows, self.columns), planes=PLAYERS)
 
     def is_position(self, state: Array) -> bool:
         """Return whether play leads to a state, as far as the numbers of stones and the lines tell."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import EMPTY, Array, Board, Symmetries
-from seraphim.game.grid import LETTERS, move_cells
+from seraphim.game.grid import LETTERS, move_cells, turned_rectangle
 from twenty48 import rules
 from twenty48.rules import MOST, tile
 
@@ -95,10 +95,7 @@ class Twenty48:
 
     def cell_symmetries(self) -> Array:
         """Return the cell that comes to each cell, int32 [S, C]."""
-        board = np.arange(self.cells, dtype=np.int32).reshape(self.rows, self.columns)
-        square = self.rows == self.columns
-        sides = [board, board[:, ::-1], *([board.T, board.T[:, ::-1]] if square else [])]
-        return np.stack([np.rot90(side, turns).ravel() for side in sides for turns in (0, 2)])
+        return turned_rectangle(self.rows, self.columns)
 
     def board(self, state: Array) -> Board:
         """Return the tiles, and where chance moves the cell of each outcome."""

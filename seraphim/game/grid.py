@@ -101,6 +101,13 @@ def turned_and_mirrored(size: int) -> Array:
     return np.stack([np.rot90(side, turns).ravel() for side in (square, square.T) for turns in range(4)])
 
 
+def turned_rectangle(rows: int, columns: int) -> Array:
+    """Return the symmetries of a rectangle, four, or of a square, eight: as `turned_and_mirrored`, in another order."""
+    board = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    sides = [board, board[:, ::-1], *([board.T, board.T[:, ::-1]] if rows == columns else [])]
+    return np.stack([np.rot90(side, turns).ravel() for side in sides for turns in (0, 2)])
+
+
 def move_cells(cells: Array, planes: int, others: int = 0) -> Symmetries:
     """Return the symmetries that move the cells of a board.
 
