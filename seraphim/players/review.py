@@ -141,9 +141,8 @@ class _Worth(NamedTuple):
     value: float  # expected result for player 0
     exact: bool
     moves: tuple[Move, ...] = ()  # that the search found; none where there is no choice
-    results: Mapping[int, int] = MappingProxyType(
-        {}
-    )  # exact ones of actions, for the player to move, the best included
+    # Exact ones of actions, for the player to move, the best included:
+    results: Mapping[int, int] = MappingProxyType({})
 
 
 def review_line(
