@@ -1,6 +1,6 @@
 """What this process may use of the processor, the quota of its container included; and what all of its code shares.
 
-That is signals, streams, environment variables, random states and loggers.
+That is signals, streams, environment variables, imports, random states and loggers.
 
 `docker --cpus=2` and Kubernetes' `limits.cpu` leave all cores visible and limit the time on them, by Linux's control
 groups: in version 2 by `cpu.max`, in version 1 by `cpu.cfs_quota_us` and `cpu.cfs_period_us`. A group's quota also
@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from seraphim.errors import NotInstalledError
 
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended, as shells give it."""
@@ -181,6 +183,15 @@ def held_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def needed(message: str, kind: type[ImportError] = ModuleNotFoundError) -> Iterator[None]:
+    """Raise a NotInstalledError if an import in the block fails; {} in its message is what was not found."""
+    try:
+        yield
+    except kind as error:
+        raise NotInstalledError(message.replace("{}", str(error.name))) from error
 
 
 @contextlib.contextmanager

@@ -34,12 +34,11 @@ cli.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Serve."""
-    from seraphim.errors import NotInstalledError, SettingsError, how_to_install
+    from seraphim.errors import SettingsError, how_to_install
+    from seraphim.machine import needed
 
-    try:
+    with needed(f"serving needs {{}}: {how_to_install('serve')}"):
         from seraphim.server import run
-    except ModuleNotFoundError as error:
-        raise NotInstalledError(f"serving needs {error.name}: {how_to_install('serve')}") from error
     from seraphim.game import load_game
     from seraphim.server.middleware import Access
     from seraphim.server.searcher.engine_host import EngineHost

@@ -20,6 +20,7 @@ from seraphim.errors import NotInstalledError, SettingsError, shown
 from seraphim.evaluation.intervals import Z_95, dispersion
 from seraphim.evaluation.match import MatchResult
 from seraphim.game import Array
+from seraphim.machine import needed
 
 ANCHOR = "random"
 ELO = 400 / math.log(10)
@@ -109,10 +110,8 @@ def _check_connected(names: list[str], played: Array) -> None:
 
 def _fit(points: Array) -> Array:
     # The logarithms of the players' strengths, [K].
-    try:
+    with needed("ratings need choix, which is not installed: pip install choix"):
         import choix
-    except ModuleNotFoundError as error:
-        raise NotInstalledError("ratings need choix, which is not installed: pip install choix") from error
     return np.asarray(choix.ilsr_pairwise_dense(points, max_iter=10_000, tol=1e-9))
 
 

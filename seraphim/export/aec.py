@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import GameError, NotInstalledError, SettingsError, how_to_install
+from seraphim.errors import GameError, SettingsError, how_to_install
 from seraphim.game import Array, Game, load_game
 from seraphim.game.features import check_two_players
+from seraphim.machine import needed
 
-try:
+with needed(f"an environment needs {{}}: {how_to_install('pettingzoo')}"):
     import gymnasium
     from gymnasium import spaces
     from gymnasium.utils import EzPickle
     from pettingzoo import AECEnv
     from pettingzoo.utils import wrappers
-except ModuleNotFoundError as error:
-    raise NotInstalledError(f"an environment needs {error.name}: {how_to_install('pettingzoo')}") from error
 
 RENDER_MODES = ("human", "ansi")
 

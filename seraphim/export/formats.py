@@ -12,13 +12,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import FileError, ModelError, NotInstalledError, how_to_install
+from seraphim.errors import FileError, ModelError, how_to_install
 from seraphim.game import CHANCE, Array, Game, random_actions
 from seraphim.game.notation import followers
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
 from seraphim.inference.tensorflow import load_module
-from seraphim.machine import no_root_handler
+from seraphim.machine import needed, no_root_handler
 from seraphim.network import architectures, saved_model
 from seraphim.storage import atomic
 
@@ -129,13 +129,9 @@ def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
 @no_root_handler()
 def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
     architectures.tensorflow()  # quietly, before another library imports it
-    try:
+    with needed(f"ONNX needs {{}}: {how_to_install('onnx')}, or choose another --format"):
         import onnxruntime
         import tf2onnx.convert
-    except ModuleNotFoundError as error:
-        raise NotInstalledError(
-            f"ONNX needs {error.name}: {how_to_install('onnx')}, or choose another --format"
-        ) from error
 
     serve = load_module(snapshot, game, trust=trust).serve
     made, _ = tf2onnx.convert.from_function(serve, input_signature=serve.input_signature, opset=_OPSET)

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import ModelError, NotInstalledError, SeraphimError, SettingsError, how_to_install
+from seraphim.errors import ModelError, SeraphimError, SettingsError, how_to_install
 from seraphim.game import Array, Game
 from seraphim.inference.interface import FIXED_SIZES, Precision, check_fit, check_process, fixed_size, in_buckets, split
 from seraphim.inference.tensorflow import gpu_is_likely
-from seraphim.machine import processor_name
+from seraphim.machine import needed, processor_name
 from seraphim.network import safety, saved_model
 from seraphim.network.archive import read_archive
 
@@ -122,13 +122,9 @@ def sees_gpu() -> bool:
 def _jax() -> ModuleType:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # so that processes can share a GPU
-    try:
-        with _configuration():
-            import jax
-    except ImportError as error:
-        raise NotInstalledError(
-            f"the runtime jax needs the package jax: {how_to_install('gpu')}, or choose another runtime"
-        ) from error
+    what = f"the runtime jax needs the package jax: {how_to_install('gpu')}, or choose another runtime"
+    with needed(what, ImportError), _configuration():
+        import jax
     return jax
 
 

@@ -9,10 +9,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import ModelError, NotInstalledError
+from seraphim.errors import ModelError
 from seraphim.game import Array, Game
 from seraphim.inference.interface import Signature, check_fit, damaged_snapshot, in_buckets
-from seraphim.machine import processor_name
+from seraphim.machine import needed, processor_name
 from seraphim.network import saved_model
 from seraphim.network.native_log import without_native_log
 
@@ -33,12 +33,9 @@ class LiteRtModel:
 
     def __init__(self, snapshot: Path, game: Game, threads: int) -> None:
         """Load the model; raise a ModelError if that fails, or if it does not fit the game."""
-        try:
+        what = f"the runtime litert needs the package {PACKAGE}: pip install {PACKAGE}, or choose another runtime"
+        with needed(what, ImportError):
             from ai_edge_litert.interpreter import Interpreter
-        except ImportError as error:
-            raise NotInstalledError(
-                f"the runtime litert needs the package {PACKAGE}: pip install {PACKAGE}, or choose another runtime"
-            ) from error
         file = snapshot / saved_model.LITERT
         if not file.is_file():
             raise ModelError(

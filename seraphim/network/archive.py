@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import NotInstalledError, how_to_install
+from seraphim.errors import how_to_install
 from seraphim.game import Array
+from seraphim.machine import needed
 from seraphim.network import safety
 
 
@@ -22,10 +23,8 @@ def read_archive(file: Path) -> tuple[dict[str, Any], dict[str, list[Array]]]:
         ModelError: `safety.check_archive` refuses the archive, or its weights are damaged.
         NotInstalledError: h5py is not installed.
     """
-    try:
+    with needed(f"reading {file} needs the package h5py: {how_to_install('gpu')}", ImportError):
         import h5py
-    except ImportError as error:
-        raise NotInstalledError(f"reading {file} needs the package h5py: {how_to_install('gpu')}") from error
     config = safety.check_archive(file)
     try:
         with h5py.File(open_weights(file)) as weights:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from seraphim.errors import GameError, NotInstalledError, how_to_install, shown
+from seraphim.errors import GameError, how_to_install, shown
 from seraphim.game.features import MOST_PLAYERS
+from seraphim.machine import needed
 
 MOST_ACTIONS = 2**16  # that a search has room for; as many outcomes of chance
 MOST_SIZE, MOST_LENGTH = 50, 9_999  # of a parameter, where its square bounds the cells; of one like `max_moves`
@@ -17,10 +18,8 @@ _LONGEST_NUMBER = 4  # digits
 
 def pyspiel_module() -> ModuleType:
     """Return the module; raise a NotInstalledError if OpenSpiel is not installed."""
-    try:
+    with needed(f"OpenSpiel is not installed: {how_to_install('openspiel')}"):
         import pyspiel
-    except ModuleNotFoundError as error:
-        raise NotInstalledError(f"OpenSpiel is not installed: {how_to_install('openspiel')}") from error
     return pyspiel
 
 

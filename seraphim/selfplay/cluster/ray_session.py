@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import NotInstalledError, SettingsError, WorkerError, how_to_install
-from seraphim.machine import count_cores
+from seraphim.errors import SettingsError, WorkerError, how_to_install
+from seraphim.machine import count_cores, needed
 
 AUTO = "auto"
 
@@ -32,10 +32,8 @@ def import_ray() -> Any:
     named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
     if named or (Path.home() / ".ray" / "auth_token").is_file():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # as a head does if there is a token
-    try:
+    with needed(f"--cluster needs Ray: {how_to_install('cluster')}", ImportError):
         import ray
-    except ImportError as error:
-        raise NotInstalledError(f"--cluster needs Ray: {how_to_install('cluster')}") from error
     logging.getLogger("ray").setLevel(logging.ERROR)
     # Ray reports each lost worker and node at length, which no option prevents; our own pool reports them.
     ray._private.worker.print_to_stdstream = lambda *_, **__: None
