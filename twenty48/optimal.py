@@ -165,14 +165,9 @@ def _value_of(board: int, new_tiles: int, known: Array, values: Array, firsts: A
         half += (np.int64(1) << tile(board, cell)) >> 1
     if half + 1 >= len(firsts):
         return np.nan
-    canonical, low, high = _canonical(board, cells), firsts[half], firsts[half + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if known[middle] < canonical:
-            low = middle + 1
-        else:
-            high = middle
-    return values[low] if low < firsts[half + 1] and known[low] == canonical else np.nan
+    canonical, first, end = _canonical(board, cells), firsts[half], firsts[half + 1]
+    place = first + np.searchsorted(known[first:end], canonical)
+    return values[place] if place < end and known[place] == canonical else np.nan
 
 
 @kernel
