@@ -51,28 +51,24 @@ def empty_graph(state_words: int, megabytes: int) -> Graph:
     Raises:
         SettingsError: there is not so much memory.
     """
-    try:
-        return _allocate(state_words, megabytes)
-    except MemoryError as error:
-        raise SettingsError("not enough memory for that many positions: lower megabytes") from error
-
-
-def _allocate(state_words: int, megabytes: int) -> Graph:
     bytes_of_node = 16 + 8 * state_words + 1 + 4 + 4 + 8 + 4 + 4 + 4 * _EDGES + 4 * 4
     nodes = min(megabytes * 2**20 // bytes_of_node, 2**31 - 1)
-    return Graph(
-        np.empty((nodes, 2), np.uint64),
-        np.empty((nodes, state_words), np.int64),
-        np.empty(nodes, np.bool_),
-        np.empty(nodes, np.float32),
-        np.empty(nodes, np.float32),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int32),
-        np.empty(nodes, np.int32),
-        np.empty(_EDGES * nodes, np.int32),
-        np.zeros(1 << int(2 * nodes - 1).bit_length(), np.int32),
-        np.zeros(2, np.int64),
-    )
+    try:
+        return Graph(
+            np.empty((nodes, 2), np.uint64),
+            np.empty((nodes, state_words), np.int64),
+            np.empty(nodes, np.bool_),
+            np.empty(nodes, np.float32),
+            np.empty(nodes, np.float32),
+            np.empty(nodes, np.int64),
+            np.empty(nodes, np.int32),
+            np.empty(nodes, np.int32),
+            np.empty(_EDGES * nodes, np.int32),
+            np.zeros(1 << int(2 * nodes - 1).bit_length(), np.int32),
+            np.zeros(2, np.int64),
+        )
+    except MemoryError as error:
+        raise SettingsError("not enough memory for that many positions: lower megabytes") from error
 
 
 def to_columns(graph: Graph) -> list[Array]:
