@@ -117,14 +117,13 @@ def play_from_start(
     """
     _check_two(entrants)
     first, *others = entrants
-    seeded = [(other.name, other.with_seed) for other in others]
-    for name, with_seed in seeded:
-        if with_seed is None:
-            raise SettingsError(f"{name} has no seed: every game could be identical; expected {_SEEDED}")
+    for other in others:
+        if other.with_seed is None:
+            raise SettingsError(f"{other.name} has no seed: every game could be identical; expected {_SEEDED}")
     player = first.load()
-    for name, with_seed in seeded:
-        if with_seed:
-            yield name, play_series(game, player, with_seed, conditions.games, conditions.seed, watch)
+    for other in others:
+        if other.with_seed:
+            yield other.name, play_series(game, player, other.with_seed, conditions.games, conditions.seed, watch)
 
 
 def play_alone(
