@@ -30,7 +30,7 @@ class Searcher:
         self._commands: deque[Callable[[AnySearch], None]] = deque()
         self._wake = threading.Condition()
         self._closed = False
-        self._failed = False
+        self.has_failed = False  # whether an exception has ended the thread
         self._thread = threading.Thread(target=self._run, args=(search,), name="searcher", daemon=True)
         self._thread.start()
 
@@ -38,11 +38,6 @@ class Searcher:
     def is_open(self) -> bool:
         """Return whether the searcher accepts sessions and tasks."""
         return not self._closed
-
-    @property
-    def has_failed(self) -> bool:
-        """Return whether an exception has ended the thread."""
-        return self._failed
 
     @property
     def num_sessions(self) -> int:
@@ -137,7 +132,7 @@ class Searcher:
         except Exception:  # noqa: BLE001  # no client may wait for an answer that never comes
             _LOG.exception("a searcher failed; its model is loaded again for the next request")
             error = ModelError("the search failed: try again; see the server log")
-            self._failed = True
+            self.has_failed = True
         with self._wake:
             self._closed = True
             pending = list(self._pending)
