@@ -36,6 +36,8 @@ class Pig:
     max_plies = 2000
     goal = "Roll as often as you dare, but a 1 takes the points of the turn; the first to hold 100 points wins."
 
+    step, to_play, chances = staticmethod(rules.step), staticmethod(rules.to_play), staticmethod(rules.chances)
+
     def __init__(self, target: int = 100) -> None:
         self.target = target
         self.name = "pig" if target == 100 else f"pig to {target}"
@@ -44,17 +46,8 @@ class Pig:
     def initial(self, batch: int) -> Array:
         return np.zeros((batch, self.state_words), np.int64)
 
-    def step(self, states: Array, actions: Array) -> Array:
-        return rules.step(states, actions)
-
     def legal(self, states: Array) -> Array:
         return rules.legal(states, self.target)
-
-    def to_play(self, states: Array) -> Array:
-        return rules.to_play(states)
-
-    def chances(self, states: Array) -> Array:
-        return rules.chances(states)
 
     def chance_label(self, _state: Array, outcome: int) -> str:
         """Return what the die shows."""
