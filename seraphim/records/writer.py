@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from seraphim.errors import RecordError
 from seraphim.machine import say
@@ -82,7 +81,7 @@ class Journal:
             os.close(self._file)  # which releases the lock
 
 
-class GameWriter:
+class GameWriter(contextlib.AbstractContextManager["GameWriter"]):
     """Writes finished games to a folder; several writers, in several processes, may write to one folder.
 
     A game is on disk when `add` returns, and published within seconds. Use it as a context manager: when that exits,
@@ -179,10 +178,6 @@ class GameWriter:
             published = True
         finally:
             self._journal.close(remove=published)
-
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

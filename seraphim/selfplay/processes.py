@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterator, Set
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
@@ -89,7 +89,7 @@ class _Shared(NamedTuple):
                 yield number
 
 
-class WorkerPool:
+class WorkerPool(contextlib.AbstractContextManager["WorkerPool"]):
     """Worker processes; see `Pool`."""
 
     # Else they and their resource tracker would find modules of the current folder before those of Python.
@@ -126,9 +126,6 @@ class WorkerPool:
         theirs.close()
         self._connections.append(ours)
         self._processes.append(process)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self._silent.close()

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from seraphim.errors import ModelError, NotInstalledError, how_to_install
 from seraphim.settings import Settings
@@ -46,7 +46,7 @@ def local_store(root: Path) -> str:
     return f"{_LOCAL}{(root / 'mlflow' / 'mlflow.db').resolve()}"
 
 
-class Tracking:
+class Tracking(contextlib.AbstractContextManager["Tracking"]):
     """One run of a program, a `Log`; used as a context manager.
 
     When it exits, the run gets its final state; a champion that this run made becomes its artifact.
@@ -94,10 +94,6 @@ class Tracking:
             if not self._warned:
                 self._warned = True
                 self._warn(f"no figures for TensorBoard: {error}")
-
-    def __enter__(self) -> Self:
-        """Return the tracking."""
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
