@@ -29,12 +29,17 @@ CLONE = _BESIDE if (_BESIDE / "setup.cfg").is_file() else None
 """The folder of the clone that this runs from; None if it is installed."""
 
 
+def read_setup() -> configparser.ConfigParser:
+    """Return setup.cfg of the clone; nothing if Seraphim is installed."""
+    setup = configparser.ConfigParser()
+    setup.read(_BESIDE / "setup.cfg")
+    return setup
+
+
 def version() -> str:
     """Return the version of Seraphim; in a clone that of setup.cfg, as the installed metadata may be older."""
     if CLONE:
-        setup = configparser.ConfigParser()
-        setup.read(CLONE / "setup.cfg")
-        return setup["metadata"]["version"]
+        return read_setup()["metadata"]["version"]
     return metadata.version(DISTRIBUTION)
 
 

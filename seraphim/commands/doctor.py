@@ -8,21 +8,18 @@ Its last line is "no problem found", or the number of problems; in that case the
 missing or cannot be imported, it says which, by the standard library alone.
 """
 
-import configparser
 import platform
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-from seraphim.errors import CLONE, how_to_install
+from seraphim.errors import CLONE, how_to_install, read_setup
 
 
 def tell_what_is_broken(error: Exception) -> int:
     """Print which packages are missing here, and why one cannot be imported; return the exit code."""
-    setup = configparser.ConfigParser()
-    setup.read(Path(__file__).parents[2] / "setup.cfg")
-    names = [line.partition(">")[0] for line in setup.get("options", "install_requires", fallback="").split()]
+    needed = read_setup().get("options", "install_requires", fallback="").split()
+    names = [line.partition(">")[0] for line in needed]
     print(f"Python {platform.python_version()} at {sys.executable}")
     for name in names:
         try:

@@ -1,6 +1,5 @@
 """What is installed, and on which machine; found without importing anything heavy."""
 
-import configparser
 import os
 import platform
 import re
@@ -11,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from seraphim.errors import CLONE, DISTRIBUTION, how_to_install, version
+from seraphim.errors import CLONE, DISTRIBUTION, how_to_install, read_setup, version
 from seraphim.inference import tensorflow
 from seraphim.machine import count_cores, cpu_quota, processor_name
 
@@ -73,8 +72,7 @@ def unused_gpu(found: list[str], usable: bool) -> str | None:
 def _requirements() -> Iterator[tuple[str, str]]:
     # From setup.cfg in a clone, as the installed metadata may be older.
     if CLONE:
-        setup = configparser.ConfigParser()
-        setup.read(CLONE / "setup.cfg")
+        setup = read_setup()
         needs = {CORE: setup["options"]["install_requires"], **setup["options.extras_require"]}
         for needed_for, text in needs.items():
             yield from ((match[0], needed_for) for line in text.splitlines() if (match := _NAME.match(line)))
