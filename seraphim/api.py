@@ -18,23 +18,20 @@ from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.matches import match as match
-from seraphim.matches import play_alone as play_alone
-from seraphim.matches import play_table as play_table
+from seraphim.matches import match, play_alone, play_table
 from seraphim.options import Count, Natural, NotNegative, Seed, check
 from seraphim.players.arguments import checked
 from seraphim.players.choose import yardsticks
 from seraphim.players.external.load import load_engine
 from seraphim.players.model import Model, load, model_folder
-from seraphim.players.review import GameReview as GameReview
+from seraphim.players.review import GameReview
 from seraphim.proof.claims import Claim
 from seraphim.proof.display import Proof
 from seraphim.proof.proving import Decision, Limits, Objective
 from seraphim.proof.proving import prove as decide
 from seraphim.records.examples import Positions, decode, encode
 from seraphim.records.window import read_window
-from seraphim.search.analysis import Move as Move
-from seraphim.search.analysis import PositionAnalysis as PositionAnalysis
+from seraphim.search.analysis import Move, PositionAnalysis
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Goal, default_settings
 from seraphim.storage.atomic import check_file_name
@@ -43,6 +40,23 @@ from seraphim.storage.shipped import data_root, own_model
 
 if TYPE_CHECKING:
     from seraphim.training.loop import LearnResult
+
+__all__ = [
+    "GameReview",
+    "Model",
+    "Move",
+    "PositionAnalysis",
+    "evaluate",
+    "learn",
+    "load",
+    "match",
+    "new",
+    "play_alone",
+    "play_table",
+    "prove",
+    "read_games",
+    "self_play",
+]
 
 _ELSEWHERE = "seraphim evaluate NAME --positions=FILE writes its moves in positions of your own"
 
