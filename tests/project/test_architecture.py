@@ -309,7 +309,7 @@ def test_types_of_the_same_name_are_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 MOST_LINES_OF_CODE = 25_167
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
-MOST_OPTIONS, MOST_OPTION_FLAGS = 49, 62
+MOST_OPTIONS, MOST_OPTION_FLAGS = 50, 63
 
 
 def code_lines(text: str) -> int:
