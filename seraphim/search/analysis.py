@@ -310,16 +310,12 @@ def resumable(options: SearchOptions) -> SearchOptions:
 
 
 def make_analysis(
-    game: Game,
-    inference: Inference,
-    options: SearchOptions,
-    leaves: int = LEAVES,
-    tree_policy: TreePolicy | None = None,
+    game: Game, inference: Inference, options: SearchOptions, leaves: int = LEAVES, policy: TreePolicy | None = None
 ) -> Analysis | TurnAnalysis:
     """Return the analysis that `options.root` asks for, or that is resumable; errors as both."""
-    if options.by_turns and tree_policy is None:
+    if options.by_turns and policy is None:
         return TurnAnalysis(game, inference, options)
-    return Analysis(game, inference, resumable(options), leaves, tree_policy)
+    return Analysis(game, inference, resumable(options), leaves, policy)
 
 
 def root_visits(search: Search, tree: int) -> int:
