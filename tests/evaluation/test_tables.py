@@ -42,7 +42,7 @@ def test_each_entrant_sits_on_each_seat_equally_often(seats: int, count: int) ->
 
 
 def test_a_game_for_two_has_no_table() -> None:
-    with pytest.raises(GameError, match="tictactoe is not for more than two players: seraphim.match or"):
+    with pytest.raises(GameError, match="tictactoe is not for more than two players: seraphim.match plays it"):
         seatings_of(TICTACTOE)
 
 
