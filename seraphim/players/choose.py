@@ -69,7 +69,7 @@ _DISCOUNT = np.float32(1 - 2**-10)
 _PURE_CPUCT = 2.0  # of pure MCTS; from 2 to 8 it makes little difference in connect four
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SearchPlayer:
     """Plays the best action of `search_positions`; a move without a choice needs no search."""
 
