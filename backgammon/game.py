@@ -49,7 +49,7 @@ SETTINGS: dict[str, Any] = {
         "policy_loss_weight": 0.1,
         "root_value_share": 0.0,
         "td_lambda": 0.9,
-        "samples_per_position": 1.0,
+        "samples_per_position": 2.5,
         "average_positions": False,
         "max_window": 400_000,
     },

@@ -41,8 +41,8 @@ def is_read(option: str, parts: Collection[Part]) -> bool:
     return not _conditions(option)[0].parts.isdisjoint(parts)
 
 
-def missing(option: str, section: Options) -> str:
-    """Return what an option needs of others of its section to have an effect, in words; nothing if they are so."""
+def unmet_needs(option: str, section: Options) -> str:
+    """Return in words what an option needs of others of its section to have an effect; nothing if they are so."""
     needs = _conditions(option)[1]
     return "" if needs.hold(section) else str(needs)
 

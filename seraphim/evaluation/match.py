@@ -315,7 +315,7 @@ class MatchResult:
             score, below, above = (
                 f"{(1 + each) / 2:.1%}" for each in (self.luck_adjusted.value, *self.luck_adjusted.interval)
             )
-            adjusted = f", {self.luck_adjusted if graded else f'{score} [{below}, {above}]'} without luck"
+            adjusted = f", luck-adjusted {self.luck_adjusted if graded else f'{score} [{below}, {above}]'}"
         return (
             f"{self.tally} ({first} and {second} by side), score {self.score:.1%}{interval}{points}{adjusted}, "
             f"{self.distinct_games} of {self.games} games distinct{cut_off}"

@@ -108,11 +108,6 @@ class PositionAnalysis:
         """What the visits of the moves are for people."""
         return "ends" if self.by_turns else "visits"
 
-    @property
-    def effort(self) -> str:
-        """What the search took, such as 100 readouts."""
-        return f"{self.readouts:,} {'ends of turns' if self.by_turns else 'readouts'}"
-
     def __str__(self) -> str:
         """Return the moves as a table."""
         width = max(6, *(len(move.label) for move in self.moves))
@@ -126,7 +121,8 @@ class PositionAnalysis:
         value = value_text(self.value, self.points)
         if self.values:
             value += f" (players {' '.join(value_text(each, self.points) for each in self.values)})"
-        return "\n".join([f"best {self.best}, value {value}{exact}, {self.effort}", *rows])
+        effort = f"{self.readouts:,} {'ends of turns' if self.by_turns else 'readouts'}"
+        return "\n".join([f"best {self.best}, value {value}{exact}, {effort}", *rows])
 
     def to_dict(self) -> dict[str, Any]:
         """Return what pages and programs get as JSON: with actions, and values by the letters of the formula."""
@@ -310,12 +306,16 @@ def resumable(options: SearchOptions) -> SearchOptions:
 
 
 def make_analysis(
-    game: Game, inference: Inference, options: SearchOptions, leaves: int = LEAVES, policy: TreePolicy | None = None
+    game: Game,
+    inference: Inference,
+    options: SearchOptions,
+    leaves: int = LEAVES,
+    tree_policy: TreePolicy | None = None,
 ) -> Analysis | TurnAnalysis:
     """Return the analysis that `options.root` asks for, or that is resumable; errors as both."""
-    if options.by_turns and policy is None:
+    if options.by_turns and tree_policy is None:
         return TurnAnalysis(game, inference, options)
-    return Analysis(game, inference, resumable(options), leaves, policy)
+    return Analysis(game, inference, resumable(options), leaves, tree_policy)
 
 
 def root_visits(search: Search, tree: int) -> int:

@@ -228,6 +228,7 @@ def draw_table(
         width: of the screen, in characters.
     """
     shown, rest = found.moves[:MOST_CANDIDATES], found.moves[MOST_CANDIDATES:]
+    # Of one player, and of whole turns, there is only Q, in points; the search of a tree compares it with U.
     left_out = OF_TREES if found.by_turns else EXPLORATION if is_for_one(tree.game) else ()
     columns = [title for title in COLUMNS if title not in left_out]
     rows = []
@@ -272,13 +273,12 @@ def draw_summary(game: Game, found: PositionAnalysis, sentence: str, sampled: bo
     """Return how the player with a mark chooses its move, and the figures of the search, in two lines."""
     temperature = ("HOT", "bold red") if sampled else ("COLD", "bold blue")
     speed = found.new_readouts / max(found.seconds, 1e-9)
-    figures = (
-        f"{found.new_readouts:,} readouts in {found.seconds:.2f} s, {speed:,.0f} readouts/s; tree {found.readouts:,}"
-    )
     if found.by_turns:
-        figures = f"{found.effort} in {found.seconds:.2f} s"
-    figures += f"; {_expectation(game, found, mark)}"
-    return Group(Text.assemble(temperature, f"  {sentence}"), Text(figures))
+        figures = f"{found.readouts:,} ends of turns in {found.seconds:.2f} s"
+    else:
+        readouts = f"{found.new_readouts:,} readouts in {found.seconds:.2f} s, {speed:,.0f} readouts/s"
+        figures = f"{readouts}; tree {found.readouts:,}"
+    return Group(Text.assemble(temperature, f"  {sentence}"), Text(f"{figures}; {_expectation(game, found, mark)}"))
 
 
 def _expectation(game: Game, found: PositionAnalysis, mark: str) -> str:
@@ -290,13 +290,13 @@ def draw_hint(tree: GameTree, found: PositionAnalysis, mark: str) -> Text:
     """Return the move that the search would play for the player with a mark, in a line or two."""
     first, *others = found.moves
     likely = format_moves(tree.game, first.actions[:LONGEST_HINT], start=tree.node.state)
-    text = Text.assemble(
-        "hint: ", (first.label, "bold"), "; " if found.by_turns else f", {first.share:.0%} of visits; "
-    )
-    text.append(f"{_expectation(tree.game, found, mark)}; likely {likely}")
-    rest = [f"{move.label} {move.share:.0%}" for move in others[:3] if move.share > SMALL_SHARE]
     if found.by_turns:
-        rest = [f"{move.label} {value_text(move.value, found.points)}" for move in others[:3]]
+        share, rest = "", [f"{move.label} {value_text(move.value, found.points)}" for move in others[:3]]
+    else:
+        share = f", {first.share:.0%} of visits"
+        rest = [f"{move.label} {move.share:.0%}" for move in others[:3] if move.share > SMALL_SHARE]
+    text = Text.assemble("hint: ", (first.label, "bold"), f"{share}; ")
+    text.append(f"{_expectation(tree.game, found, mark)}; likely {likely}")
     return text.append(f"; else {', '.join(rest)}" if rest else "")
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from seraphim.effects import missing
+from seraphim.effects import unmet_needs
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import CHANCE, load_game
 from seraphim.game.features import features_of
@@ -321,7 +321,7 @@ class GameSession:
         options = _changed(self.options, name, text)
         self._check(options)
         search = _changed(self.opponent.search, name, text)
-        if name in get_type_hints(SearchOptions) and (needs := missing(name, search)):
+        if name in get_type_hints(SearchOptions) and (needs := unmet_needs(name, search)):
             raise SettingsError(f"{name} changes nothing here: it needs {needs}")
         _check_readouts(search.readouts)
         self.opponent.change(search, _changed(self.opponent.play, name, text))

@@ -71,10 +71,11 @@ def prepare(model: Any, options: TrainingOptions) -> None:
             f"{options.optimizer} and average_decay {options.average_decay:g}: correct its settings.json"
         )
     model.compile(optimizer)  # saved with the model
-    rate, steps, cycle = options.learning_rate, options.learning_rate_decay_steps, options.learning_rate_cycle
-    decay, schedules = (steps, 1.0) if steps else (1, 0.0), keras.optimizers.schedules
-    falling = schedules.CosineDecayRestarts(rate, cycle, 1.0) if cycle else schedules.InverseTimeDecay(rate, *decay)
-    optimizer.learning_rate = falling
+    rate, steps, schedules = options.learning_rate, options.learning_rate_decay_steps, keras.optimizers.schedules
+    if options.learning_rate_cycle:
+        optimizer.learning_rate = schedules.CosineDecayRestarts(rate, options.learning_rate_cycle, t_mul=1.0)
+    else:
+        optimizer.learning_rate = schedules.InverseTimeDecay(rate, max(1, steps), decay_rate=float(steps > 0))
     optimizer.ema_momentum = options.average_decay
     if not optimizer.built:
         optimizer.build(model.trainable_variables)

@@ -57,11 +57,11 @@ def _mix(values: Array, expected: Array, luck: Array, ends: Array, td_lambda: fl
 
 
 def valued_by_turns(game: Game, positions: Positions) -> Positions:
-    """Leave out what self-play by afterstates never asks the network about, and most of what only tells luck.
+    """Leave out positions that self-play by afterstates never asks the network about, and most that only tell luck.
 
-    Asked are the positions in which a turn ends, at the latest after MOST_MOVES moves; one after a roll, where that was
-    the only move before it, is asked to tell luck alone. Other positions within a turn would take a small network's
-    capacity from these.
+    It asks about positions in which a turn ends, at the latest after MOST_MOVES moves. About one right after a roll,
+    where to roll was the only move, it asks for the luck alone. Other positions within a turn would take a small
+    network's capacity from these.
     """
     to_play, legal = game.to_play(positions.states), positions.legal
     choices = np.diff(legal.starts) if isinstance(legal, SparseRows) else legal.sum(axis=1)

@@ -169,13 +169,15 @@ class Trainer:
         generated = total_positions(data)
         positions, window = self._reader.read(fit.window_size(generated, options))
         positions = with_returns(self._game, positions, options.td_lambda)
+        new, read = self._count_new(generated), len(positions.ends)
         if self._settings.self_play_search.by_turns:
             positions = valued_by_turns(self._game, positions)
+            new = round(new * len(positions.ends) / read)
         positions, clipped = to_targets(self._game, positions)
         if options.average_positions:
             positions = averaged(positions)
         model = self.model
-        steps = options.steps or fit.count_steps(self._count_new(generated), options)
+        steps = options.steps or fit.count_steps(new, options)
         training_started = time.perf_counter()
         losses = self._training.train(positions, steps, self.log, self._quiet)
         training_seconds = time.perf_counter() - training_started

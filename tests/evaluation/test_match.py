@@ -373,7 +373,7 @@ def test_luck_is_what_mistakes_leave_of_a_result(turns: int) -> None:
     low, high = result.luck_adjusted.interval
     assert low < 2 * exact - 1 < high
     assert high - low < np.ptp(result.points.interval)
-    assert f" [{(1 + low) / 2:.1%}, {(1 + high) / 2:.1%}] without luck, " in str(result)
+    assert f", luck-adjusted {(2 + low + high) / 4:.1%} [{(1 + low) / 2:.1%}, {(1 + high) / 2:.1%}], " in str(result)
 
 
 def test_luck_of_a_judge_that_knows_nothing_is_0_in_the_mean() -> None:
