@@ -14,16 +14,19 @@ import programs
 import pytest
 
 from seraphim.errors import ModelError, RecordError, SettingsError
-from seraphim.game import Array, Game
+from seraphim.game import Array, Game, load_game
 from seraphim.inference import SavedNetwork, load_inference
 from seraphim.network import saved_model
-from seraphim.options import MOST_SEED, RecordOptions
+from seraphim.options import MOST_SEED, RecordOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, encode
+from seraphim.records.window import read_window
 from seraphim.records.writer import GameWriter
-from seraphim.search.evaluator import Inference
+from seraphim.search.evaluator import Inference, Uniform
+from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training import fit
+from seraphim.training.targets import valued_by_turns
 from seraphim.training.trainer import Trainer, bootstrap, retrain
 from tictactoe.game import GAME
 
@@ -254,6 +257,21 @@ def test_old_snapshots_are_removed(folder: ModelFolder) -> None:
         trainer.retrain()
     assert [snapshot.step for snapshot in folder.snapshots()] == [18, 24]
     assert folder.champion().step == 24
+
+
+def test_play_by_turns_is_trained_on_as_often_as_what_is_drawn(tmp_path: Path) -> None:
+    game, folder = load_game("backgammon"), ModelFolder(tmp_path, "first")
+    small = {"depth": 1, "width": 8, "value_width": 4, "batch_size": 8, "samples_per_position": 2.0}
+    settings = default_settings("backgammon").override(small)
+    bootstrap(folder, game, settings, seed=0)
+    play = SelfPlay(game, Uniform(game), settings.self_play_search, SelfPlayOptions(2, random_plies=0), "seed")
+    with GameWriter(folder.game_data, RecordOptions()) as writer:
+        for record in play.play(iter(range(2))):
+            writer.add(encode(game, record))
+    positions, _ = read_window(folder.game_data, game, 10_000)
+    drawn = len(valued_by_turns(game, positions).ends)
+    assert drawn < len(positions.ends) / 2
+    assert retrain(folder, game, settings, seed=0, quiet=True).steps == round(2 * drawn / 8)
 
 
 def test_window_grows_slower_than_the_game_data(folder: ModelFolder) -> None:
