@@ -8,7 +8,6 @@ result. Knows players; knows nothing of files or models.
 """
 
 import contextlib
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -267,6 +266,8 @@ class MatchResult:
     luck_adjusted: Mean | None = field(default=None, compare=False)
     """The same without what chance brought, by the search of a player; None where chance or such a player is missing.
     """
+    graded: bool = field(default=False, compare=False)
+    """Whether there are other results than wins, draws and losses, so that points tell more than the score."""
 
     @property
     def tally(self) -> Tally:
@@ -294,11 +295,12 @@ class MatchResult:
         first, second = map(_total, self.as_player, other.as_player)
         pairs = tuple(map(sum, zip(self.pairs, other.pairs, strict=True)))
         distinct_games, cut_off = self.distinct_games + other.distinct_games, self.cut_off + other.cut_off
-        means = (
+        points, luck_adjusted = (
             one + two if one and two else None
             for one, two in ((self.points, other.points), (self.luck_adjusted, other.luck_adjusted))
         )
-        return MatchResult((first, second), pairs, distinct_games, cut_off, *means)
+        graded = self.graded or other.graded
+        return MatchResult((first, second), pairs, distinct_games, cut_off, points, luck_adjusted, graded)
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -308,14 +310,13 @@ class MatchResult:
         """Return the result as one line, where an interval makes no sense without it."""
         first, second = self.as_player
         cut_off = f", {self.cut_off} cut off" if self.cut_off else ""
-        graded = self.points is not None and not math.isclose(self.points.value, 2 * self.score - 1, abs_tol=1e-9)
-        points = f", {self.points} points a game" if graded else ""
+        points = f", {self.points} points a game" if self.graded and self.points else ""
         adjusted = ""
         if self.luck_adjusted:
             score, below, above = (
                 f"{(1 + each) / 2:.1%}" for each in (self.luck_adjusted.value, *self.luck_adjusted.interval)
             )
-            adjusted = f", luck-adjusted {self.luck_adjusted if graded else f'{score} [{below}, {above}]'}"
+            adjusted = f", luck-adjusted {self.luck_adjusted if self.graded else f'{score} [{below}, {above}]'}"
         return (
             f"{self.tally} ({first} and {second} by side), score {self.score:.1%}{interval}{points}{adjusted}, "
             f"{self.distinct_games} of {self.games} games distinct{cut_off}"
@@ -348,6 +349,7 @@ def play_match(
         cut_off=played.cut_off,
         points=Mean.of(points * (as_0 + as_1) / 2),
         luck_adjusted=Mean.of(points * (as_0 + as_1 - played.luck[:count] + played.luck[count:]) / 2) if luck else None,
+        graded=features_of(game).points is not None or not np.isin(played.results, (-1, 0, 1)).all(),
     )
 
 

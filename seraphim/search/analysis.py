@@ -121,7 +121,7 @@ class PositionAnalysis:
         value = value_text(self.value, self.points)
         if self.values:
             value += f" (players {' '.join(value_text(each, self.points) for each in self.values)})"
-        effort = f"{self.readouts:,} {'ends of turns' if self.by_turns else 'readouts'}"
+        effort = f"ends of turns: {self.readouts:,}" if self.by_turns else f"{self.readouts:,} readouts"
         return "\n".join([f"best {self.best}, value {value}{exact}, {effort}", *rows])
 
     def to_dict(self) -> dict[str, Any]:

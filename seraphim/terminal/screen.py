@@ -274,7 +274,7 @@ def draw_summary(game: Game, found: PositionAnalysis, sentence: str, sampled: bo
     temperature = ("HOT", "bold red") if sampled else ("COLD", "bold blue")
     speed = found.new_readouts / max(found.seconds, 1e-9)
     if found.by_turns:
-        figures = f"{found.readouts:,} ends of turns in {found.seconds:.2f} s"
+        figures = f"ends of turns: {found.readouts:,} in {found.seconds:.2f} s"
     else:
         readouts = f"{found.new_readouts:,} readouts in {found.seconds:.2f} s, {speed:,.0f} readouts/s"
         figures = f"{readouts}; tree {found.readouts:,}"

@@ -412,5 +412,8 @@ def test_results_between_win_and_loss_are_counted_in_points() -> None:
     margin = 1.959964 * pairs.std(ddof=1) / 200**0.5
     assert result.points.interval == pytest.approx((pairs.mean() - margin, pairs.mean() + margin))
     assert f", {result.points} points a game, " in str(result)
+    few = play_match(game, players[0], players[0], openings.part(0, 1))  # whose points are those of its score
+    assert few.points is not None and few.points.value == 2 * few.score - 1
+    assert " 0 [-inf, inf] points a game, " in str(few)
     parts = [play_match(game, *players, openings.part(start, start + 100)) for start in (0, 100)]
     assert str(parts[0] + parts[1]).split(" points a game")[0] == str(result).split(" points a game")[0]

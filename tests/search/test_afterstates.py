@@ -302,7 +302,7 @@ def test_a_model_that_plays_by_afterstates_is_analyzed_by_them() -> None:
     found = model.analyze(state)
     assert found.best_action == model.player()(state[None])[0]
     assert found.readouts == sum(move.visits for move in found.moves)
-    assert f", {found.readouts} ends of turns\n" in str(found)
+    assert f", ends of turns: {found.readouts}\n" in str(found)
     assert "visits" not in str(found) + found._repr_html_()
     opponent = Opponent(game, model.inference, model.settings.search, PlayOptions(), np.random.default_rng(0))
     tree = GameTree(game)

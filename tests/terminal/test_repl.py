@@ -966,7 +966,7 @@ def test_a_model_that_plays_by_afterstates_speaks_of_turns() -> None:
     assert "readouts" not in said
     shown = answer("table", session)
     assert re.search(r"move +prior +ends +Q +variation", shown)
-    assert re.search(r"\d ends of turns in 0\.\d\d s; ", shown)
+    assert re.search(r"ends of turns: \d in 0\.\d\d s; ", shown)
     assert re.search(r"hint: \w\d; \w expects .*; else \w\d [+-]0\.\d\d", answer("hint", session))
 
 

@@ -277,7 +277,7 @@ def test_whole_turns_are_valued_without_readouts(visitor: Visitor, untrained: Pa
     page = visitor.open("#model=backgammon&moves=X31")
     found = seraphim.load("backgammon", folder=untrained).analyze("X31")
     expect(page.locator("#candidates tbody .chip")).to_have_text([move.label for move in found.moves])
-    expect(page.locator("#figures")).to_contain_text(f"{found.readouts} readouts")
+    expect(page.locator("#figures")).to_contain_text(f"ends of turns: {found.readouts} · ")
     best = page.locator("#candidates tbody tr").first
     expect(best.locator(".variation")).to_have_attribute("title", " ".join(found.moves[0].variation))
     for pointless in ("#amount", "#candidates thead .visits", "#candidates thead .wide"):

@@ -207,9 +207,10 @@ function hasSolution() {
 
 /**
  * @param {import('../shared/types.js').Analysis} analysis
- * @returns {string} `1,234 readouts · 5,678/s · 0.25 s`
+ * @returns {string} `1,234 readouts · 5,678/s · 0.25 s`, or `ends of turns: 31 · 0.05 s`
  */
 function figures({readouts, readouts_per_second: speed, seconds, proven}) {
+  if (session.game?.by_turns) return `ends of turns: ${formatCount(readouts)} · ${formatSeconds(seconds)}`;
   if (proven) return `${formatCount(readouts)} readouts · exact`;
   return `${formatCount(readouts)} readouts · ${formatCount(speed)}/s · ${formatSeconds(seconds)}`;
 }
